@@ -1,0 +1,3 @@
+"""Cidrella: IP address management for Kubernetes."""
+
+__version__ = "0.1.0"

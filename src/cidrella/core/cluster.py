@@ -1,0 +1,284 @@
+"""The books of one cluster: its pools, its service ranges, and what every node holds.
+
+Rules:
+
+- Facts come from outside (`observe`, `forget`, `add_pool`, …), decisions from here (`decide_many`). Nothing here
+  guesses what the API did: a reservation is held until somebody says that it happened (`observe`), that it did not
+  (`cancel`), or that the node is gone (`forget`) (N9).
+- What a node holds is what its podCIDRs say (N2). Labels play no part in it, and neither do pools: blocks found on a
+  node are held whether or not a pool contains them, and stay held when a pool goes.
+- Which pool a block counts towards is a function of the facts alone (P3), and is worked out anew when pools come or go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cidrella.core.atlas import Atlas
+from cidrella.core.decision import Decision, Outcome, Reason, ServiceRange
+from cidrella.core.index import PoolIndex
+from cidrella.core.planner import Planner
+from cidrella.core.pool import Pool
+from cidrella.core.prefix import Family, Prefix, PrefixError
+from cidrella.core.space import AddressSpace
+from cidrella.core.usage import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+
+    from cidrella.core.decision import Node
+    from cidrella.core.pool import PoolSpec
+    from cidrella.core.space import Holding
+
+_NAMED = 5
+"""Others that a message names; the rest are counted."""
+
+
+@dataclass(slots=True)
+class _Account:
+    """What the books say of a node that holds something."""
+
+    uid: str
+    annotation: str
+    blocks: tuple[Prefix, ...]
+    unreadable: tuple[str, ...] = ()
+    reserved: bool = False
+    """Decided here, and not yet seen on the node."""
+    pools: tuple[Pool | None, ...] = ()
+    """For each block, the pool that it counts towards."""
+
+
+class Cluster:
+    """Pools, service ranges and nodes over one address space per family (A1).
+
+    >>> from cidrella.core.decision import Node
+    >>> from cidrella.core.pool import PoolRange, PoolSpec
+    >>> cluster = Cluster()
+    >>> _ = cluster.add_pool(PoolSpec("all", (PoolRange(Prefix.parse("10.0.0.0/16"), 24),)))
+    >>> first, second = cluster.decide_many([Node("a", pod_cidrs=("10.0.0.0/24",)), Node("b")])
+    >>> first.outcome.value, second.outcome.value, str(second.blocks[0])
+    ('Kept', 'Assigned', '10.0.1.0/24')
+    """
+
+    def __init__(self) -> None:
+        self.spaces = {family: AddressSpace(family) for family in Family}
+        self._pools: dict[str, Pool] = {}
+        self._usage: dict[str, Usage] = {}
+        self._index = PoolIndex()
+        self._atlas = Atlas()
+        self._planner = Planner(self._index, tuple(self.spaces.values()))
+        self._accounts: dict[str, _Account] = {}
+
+    @property
+    def pools(self) -> Mapping[str, Pool]:
+        """The pools by name, terminating and invalid ones included."""
+        return self._pools
+
+    def usage(self, pool: Pool) -> Usage:
+        """Who uses a pool."""
+        return self._usage[pool.name]
+
+    def add_pool(self, spec: PoolSpec) -> Pool:
+        """Take a pool in; it knows at once what is held in its ranges (A7, N2, P6). O(held in its ranges).
+
+        A pool that changes (it turned terminating, say) is removed and added again.
+        """
+        assert spec.name not in self._pools, f"there is a pool {spec.name} already"
+        pool = Pool(spec, tuple(self.spaces[each.cidr.family].view(each.cidr, each.length) for each in spec.ranges))
+        self._pools[spec.name] = pool
+        self._usage[spec.name] = Usage({each.cidr.family: each.length for each in spec.ranges})
+        if spec.gives:
+            self._index.add(pool)
+        if not spec.problem:
+            self._atlas.add(pool)
+            self._recount(each.holder for cidr, _ in spec.ranges for each in self.spaces[cidr.family].holdings(cidr))
+        return pool
+
+    def remove_pool(self, name: str) -> None:
+        """Let a pool go. Its nodes keep and occupy their blocks (P7). O(nodes that use it)."""
+        pool = self._pools.pop(name)
+        if pool.spec.gives:
+            self._index.remove(pool)
+        if not pool.spec.problem:
+            self._atlas.remove(pool)
+        self._recount(list(self._usage[name].nodes))
+        del self._usage[name]
+        for view in pool.views:
+            view.close()
+
+    def add_service_range(self, cidr: Prefix, name: str) -> list[Holding]:
+        """Hand a range out no more. What nodes hold of it comes back, and is revoked from nobody (A7)."""
+        return self.spaces[cidr.family].occupy(cidr, ServiceRange(name))
+
+    def remove_service_range(self, cidr: Prefix, name: str) -> None:
+        """Undo `add_service_range`."""
+        self.spaces[cidr.family].release(cidr, ServiceRange(name))
+
+    def observe(self, node: Node) -> None:
+        """Take in what a node has. One that shows nothing keeps what is reserved for it (N9).
+
+        Another uid under the same name is another node (N8). Other podCIDRs than were reserved replace the
+        reservation (N3).
+        """
+        account = self._accounts.get(node.name)
+        if account is not None and account.uid != node.uid:
+            self.forget(node.name)
+            account = None
+        if node.pod_cidrs:
+            blocks, unreadable = _read(node.pod_cidrs)
+            for block in blocks:
+                self.spaces[block.family].occupy(block, node.name)
+            if account is not None:
+                self._uncount(node.name, account)
+                for block in set(account.blocks).difference(blocks):
+                    self.spaces[block.family].release(block, node.name)
+            self._open_account(node.name, _Account(node.uid, node.pool, blocks, unreadable))
+
+    def forget(self, name: str) -> None:
+        """A node is gone from the API: its blocks are free (N8). No error for one that holds nothing."""
+        account = self._accounts.pop(name, None)
+        if account is not None:
+            self._uncount(name, account)
+            for block in set(account.blocks):
+                self.spaces[block.family].release(block, name)
+
+    def cancel(self, name: str) -> None:
+        """A reservation was refused for good: its blocks are free, and the cursors stand as before (A5, N9)."""
+        account = self._accounts.pop(name)
+        assert account.reserved, "what a node has is no reservation"
+        self._uncount(name, account)
+        for block, pool in zip(account.blocks, account.pools, strict=True):
+            if pool is not None and pool.name == account.annotation:
+                pool.view(block.family).take_back(block, name)
+            else:  # the pool that gave it has gone since
+                self.spaces[block.family].release(block, name)
+
+    def decide(self, node: Node, *, wait_for_labels: bool = True) -> Decision:
+        """`decide_many` for one node."""
+        return self.decide_many([node], wait_for_labels=wait_for_labels)[0]
+
+    def decide_many(self, nodes: Sequence[Node], *, wait_for_labels: bool = True) -> list[Decision]:
+        """How each node stands, in order; those without a block are given one, reserved for them from now on.
+
+        What they hold is taken in before anything is given (F3). A reservation asked for again is the same one (N9).
+        Names must differ. `wait_for_labels` keeps nodes waiting that a cloud provider has yet to initialise (N10).
+        """
+        # From the largest block to the smallest: to find what is around a block is cheap, what is inside it is not.
+        for node in sorted(nodes, key=_shortest):
+            self.observe(node)
+        takers = [each for each in nodes if each.name not in self._accounts and not _held_back(each, wait_for_labels)]
+        given = self._planner.decide_many(takers)
+        for node, decision in zip(takers, given, strict=True):
+            if decision.blocks:
+                account = _Account(node.uid, decision.pool_name, decision.blocks, reserved=True)
+                self._open_account(node.name, account)
+        fresh = {decision.node: decision for decision in given}
+        return [fresh.get(node.name) or self._standing(node) for node in nodes]
+
+    def conflicts(self, name: str) -> list[Holding]:
+        """What others hold of a node's addresses (N6, A7)."""
+        return [
+            holding
+            for block in self._accounts[name].blocks
+            for holding in self.spaces[block.family].holdings(block)
+            if holding.holder != name
+        ]
+
+    def check(self) -> None:
+        """Assert every invariant; O(everything)."""
+        for space in self.spaces.values():
+            space.check()
+        held = {(block, name) for name, account in self._accounts.items() for block in account.blocks}
+        assert held == {
+            each for space in self.spaces.values() for each in space if not isinstance(each.holder, ServiceRange)
+        }, "the space and the books differ"
+        for name, account in self._accounts.items():
+            assert account.pools == self._pools_of(account), f"{name} counts towards the wrong pool"
+        for pool in self._pools.values():
+            users = {name for name, account in self._accounts.items() if pool in account.pools}
+            assert set(self._usage[pool.name].nodes) == users
+
+    def _open_account(self, name: str, account: _Account) -> None:
+        self._accounts[name] = account
+        self._count(name, account)
+
+    def _count(self, name: str, account: _Account) -> None:
+        account.pools = self._pools_of(account)
+        for block, pool in zip(account.blocks, account.pools, strict=True):
+            if pool is not None:
+                self._usage[pool.name].add(block, name)
+
+    def _uncount(self, name: str, account: _Account) -> None:
+        for block, pool in zip(account.blocks, account.pools, strict=True):
+            if pool is not None:
+                self._usage[pool.name].remove(block, name)
+
+    def _pools_of(self, account: _Account) -> tuple[Pool | None, ...]:
+        return tuple(self._atlas.counts_towards(block, account.annotation) for block in account.blocks)
+
+    def _recount(self, holders: Iterable[Hashable]) -> None:
+        for name in {holder for holder in holders if isinstance(holder, str)}:
+            account = self._accounts[name]
+            self._uncount(name, account)
+            self._count(name, account)
+
+    def _standing(self, node: Node) -> Decision:
+        """How a node stands that is not given anything now."""
+        account = self._accounts.get(node.name)
+        if account is None:
+            reason = Reason.TERMINATING if node.terminating else Reason.UNINITIALIZED
+            return Decision(node.name, Outcome.WAITING, (), (), reason, _HELD_BACK[reason])
+        if account.reserved:
+            outcome, reason, message = Outcome.ASSIGNED, Reason.NONE, ""
+        else:
+            outcome, reason, message = self._judge(node.name, account)
+        return Decision(node.name, outcome, account.blocks, account.pools, reason, message)
+
+    def _judge(self, name: str, account: _Account) -> tuple[Outcome, Reason, str]:
+        if account.unreadable:
+            return Outcome.INVALID, Reason.INVALID, f"cannot be read: {', '.join(account.unreadable)}"
+        conflicts = self.conflicts(name)
+        if conflicts:
+            return Outcome.CONFLICT, Reason.CONFLICT, f"also held by {_listed(conflicts)}"
+        outside = [str(block) for block, pool in zip(account.blocks, account.pools, strict=True) if pool is None]
+        if outside:
+            return Outcome.UNTRACKED, Reason.UNTRACKED, f"in no pool: {', '.join(outside)}"
+        return Outcome.KEPT, Reason.NONE, ""
+
+
+_HELD_BACK = {
+    Reason.TERMINATING: "it is being deleted, and is given none",
+    Reason.UNINITIALIZED: "its cloud provider has yet to initialise it, and may add labels that choose its pool",
+}
+
+
+def _held_back(node: Node, wait_for_labels: bool) -> bool:
+    """Whether a node without blocks is given none for its own sake (N8, N10)."""
+    return node.terminating or (node.uninitialized and wait_for_labels)
+
+
+def _read(pod_cidrs: tuple[str, ...]) -> tuple[tuple[Prefix, ...], tuple[str, ...]]:
+    """What can be read of a node's podCIDRs, and what is wrong with the rest (N7)."""
+    blocks: list[Prefix] = []
+    unreadable: list[str] = []
+    for text in pod_cidrs:
+        try:
+            blocks.append(Prefix.parse_lenient(text))
+        except PrefixError as error:
+            unreadable.append(f"{text!r} {error}")
+    return tuple(dict.fromkeys(blocks)), tuple(unreadable)
+
+
+def _shortest(node: Node) -> int:
+    """The length of a node's largest block, as its podCIDRs claim it; only used to order work."""
+    return min((int(tail) for _, _, tail in _split(node.pod_cidrs) if tail.isdecimal()), default=0)
+
+
+def _split(pod_cidrs: tuple[str, ...]) -> Iterator[tuple[str, str, str]]:
+    return (text.partition("/") for text in pod_cidrs)
+
+
+def _listed(holdings: list[Holding]) -> str:
+    named = ", ".join(f"{each.holder} ({each.prefix})" for each in holdings[:_NAMED])
+    return named + (f" and {len(holdings) - _NAMED} more" if len(holdings) > _NAMED else "")

@@ -1,0 +1,213 @@
+"""The blocks of one size: which of them are touched by anything held, and how many are free in each range.
+
+Rules:
+
+- A grid cuts a family's whole space into blocks of one length. A block is *touched* when a held prefix of any length
+  shares an address with it. Only untouched blocks can be given.
+- Every held prefix is told to every grid: a larger one touches a run of blocks, one of the same length touches one, and
+  a smaller one touches the block around it, which is free again when the last such one inside it has gone.
+- Counts are kept, not computed: a *tally* for each range that somebody asked for is adjusted with every change, so that
+  "full" is known at once and "free" is exact (A4, A8).
+
+A grid does not know who holds what. It relies on the space for that: `hold` and `drop` are called once per distinct
+held prefix, and `drop` is told what else covers the same addresses.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cidrella.core.bits import SparseBits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Tally:
+    """How many blocks of one range are free. Shared by all pools with that range and block size."""
+
+    __slots__ = ("capacity", "first", "free", "order", "users")
+
+    def __init__(self, first: int, order: int, free: int) -> None:
+        self.first = first
+        self.order = order
+        self.capacity = 1 << order
+        self.free = free
+        self.users = 0
+
+
+class Grid:
+    """All blocks of one length. Blocks are numbered from address 0."""
+
+    __slots__ = ("bits", "inside", "layers", "length")
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+        self.bits = SparseBits(length)
+        self.inside: dict[int, int] = {}
+        """For a block: how many held prefixes are smaller than it and lie in it."""
+        self.layers: list[tuple[int, dict[int, Tally]]] = []
+        """Tallies by the order of their range, and then by their place: one look-up per order finds all that apply."""
+
+    def watch(self, first: int, order: int) -> Tally:
+        """Keep count of an aligned run of blocks from now on. O(words in the run), once per distinct run."""
+        table = next((table for known, table in self.layers if known == order), None)
+        if table is None:
+            table = {}
+            self.layers.append((order, table))
+        tally = table.get(first >> order)
+        if tally is None:
+            tally = Tally(first, order, (1 << order) - self.bits.count(first, order))
+            table[first >> order] = tally
+        tally.users += 1
+        return tally
+
+    def unwatch(self, tally: Tally) -> None:
+        """Undo one `watch`."""
+        tally.users -= 1
+        if not tally.users:
+            table = dict(self.layers)[tally.order]
+            del table[tally.first >> tally.order]
+            if not table:
+                self.layers.remove((tally.order, table))
+
+    @property
+    def watched(self) -> bool:
+        """Whether anybody still counts blocks of this size."""
+        return bool(self.layers)
+
+    def hold(self, length: int, ordinal: int) -> None:
+        """A prefix is newly held. O(levels + distinct orders of ranges)."""
+        below = length - self.length
+        if below < 0:
+            self._touch_run(ordinal << -below, -below)
+        elif below:
+            self._hold_inside(ordinal >> below, 1)
+        else:
+            self._touch(ordinal)
+
+    def hold_span(self, length: int, first: int, count: int) -> None:
+        """Many prefixes side by side are newly held, none of which overlaps what was held before.
+
+        O(levels) for the span, and for prefixes smaller than a block also O(blocks around them).
+        """
+        below = length - self.length
+        if below <= 0:
+            for start, order in aligned_runs(first << -below, count << -below):
+                self._touch_run(start, order)
+            return
+        end = first + count
+        low, high = first >> below, (end - 1) >> below
+        if low == high:
+            self._hold_inside(low, count)
+            return
+        self._hold_inside(low, ((low + 1) << below) - first)
+        self._hold_inside(high, end - (high << below))
+        # The blocks between lie wholly in the span, so nothing was in them before, and they are full now.
+        self.inside.update(dict.fromkeys(range(low + 1, high), 1 << below))
+        for start, order in aligned_runs(low + 1, high - low - 1):
+            self._touch_run(start, order)
+
+    def drop(self, length: int, ordinal: int, shortest_around: int | None) -> None:
+        """A prefix is no longer held. What is held inside it must be restored afterwards.
+
+        `shortest_around` is the length of the largest held prefix that contains it, if there is one: that one may go on
+        touching the block.
+        """
+        below = length - self.length
+        covered = shortest_around is not None and shortest_around <= self.length
+        if below < 0:
+            if not covered:
+                self._clear_run(ordinal << -below, -below)
+            return
+        block = ordinal >> below
+        left = self.inside.get(block, 0)
+        if below:
+            left -= 1
+            if left:
+                self.inside[block] = left
+            else:
+                del self.inside[block]
+        if not left and not covered:
+            self.bits.discard(block)
+            for order, table in self.layers:
+                if block >> order in table:
+                    table[block >> order].free += 1
+
+    def restore(self, length: int, ordinal: int) -> None:
+        """Touch again the blocks of a prefix that stayed held while one around it was dropped."""
+        below = length - self.length
+        if below < 0:
+            self._touch_run(ordinal << -below, -below)
+        else:
+            self._touch_run(ordinal >> below, 0)
+
+    def _hold_inside(self, block: int, count: int) -> None:
+        """So many prefixes smaller than a block are newly held in it."""
+        inside = self.inside
+        before = inside.get(block)
+        if before is None:
+            inside[block] = count
+            self._touch(block)
+        else:
+            inside[block] = before + count
+
+    def _touch(self, block: int) -> None:
+        if self.bits.add(block):
+            for order, table in self.layers:
+                if block >> order in table:
+                    table[block >> order].free -= 1
+
+    def _touch_run(self, first: int, order: int) -> None:
+        missing = self.bits.add_run(first, order)
+        for known, table in self.layers:
+            if known >= order:
+                if first >> known in table:
+                    table[first >> known].free -= missing
+            else:
+                for tally in _tallies_within(known, table, first, order):
+                    tally.free = 0
+
+    def _clear_run(self, first: int, order: int) -> None:
+        present = self.bits.discard_run(first, order)
+        for known, table in self.layers:
+            if known >= order:
+                if first >> known in table:
+                    table[first >> known].free += present
+            else:
+                for tally in _tallies_within(known, table, first, order):
+                    tally.free = tally.capacity
+
+    def check(self) -> None:
+        """Assert that the counts are those of the bits."""
+        self.bits.check()
+        for order, table in self.layers:
+            assert table, "a layer without tallies is kept"
+            for at, tally in table.items():
+                assert (at << order, order) == (tally.first, tally.order)
+                assert tally.users > 0, "an unused tally is kept"
+                assert tally.free == tally.capacity - self.bits.count(tally.first, order), "a tally has drifted"
+        assert all(count > 0 for count in self.inside.values())
+
+
+def _tallies_within(known: int, table: dict[int, Tally], first: int, order: int) -> Iterator[Tally]:
+    """The tallies of one layer whose range is part of a run: by place or one by one, whichever is fewer."""
+    low, high = first >> known, (first + (1 << order)) >> known
+    if high - low < len(table):
+        return (table[at] for at in range(low, high) if at in table)
+    return (tally for at, tally in table.items() if low <= at < high)
+
+
+def aligned_runs(first: int, count: int) -> Iterator[tuple[int, int]]:
+    """Cut `count` numbers from `first` on into the fewest aligned runs (first, order).
+
+    >>> list(aligned_runs(5, 8))
+    [(5, 0), (6, 1), (8, 2), (12, 0)]
+    """
+    end = first + count
+    while first < end:
+        order = (end - first).bit_length() - 1
+        if first:
+            order = min(order, (first & -first).bit_length() - 1)
+        yield first, order
+        first += 1 << order

@@ -1,0 +1,176 @@
+"""Which pools apply to a node, in the order in which they are tried (S2, S3, S5), without looking at each of them.
+
+Theory of operation:
+
+- A term can only match a node that has what one of its requirements asks for. Each term is filed under one such
+  thing, its *anchor*: a label with one of a few values, a node's name, or a label's mere presence. A node's labels
+  then lead straight to the few pools that may match. Terms without an anchor (`NotIn`, `DoesNotExist` alone) are
+  looked at every time.
+- Only labels that some selector mentions matter. Nodes alike in those share one answer, which is kept.
+- The order of pools does not depend on how full they are, so an answer stays right until pools come or go.
+- A pool found full stays full until something is released. A lane remembers how many at its head were, so that a
+  thousand full pools cost the next node nothing.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from typing import TYPE_CHECKING
+
+from cidrella.core.selector import Operator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from cidrella.core.pool import Pool
+    from cidrella.core.selector import Requirement, Term
+
+_MEMO_LIMIT = 1 << 16
+"""Answers kept at most: more than the kinds of nodes a cluster has, and a bound on what departed nodes leave behind."""
+
+_Anchor = tuple[str, ...]
+"""("label", key, value), ("label", key), ("name", value), or () for terms that have none."""
+
+
+class Lane:
+    """Pools in the order in which they are tried."""
+
+    __slots__ = ("_epoch", "_full", "pools")
+
+    def __init__(self, pools: list[Pool]) -> None:
+        self.pools = pools
+        self._epoch = -1
+        self._full = 0
+
+    def first_open(self, epoch: int) -> Pool | None:
+        """The first pool with room in all of its families (S4), or None. `epoch` counts releases.
+
+        O(1) amortised over the calls of one epoch.
+        """
+        at = self._full if epoch == self._epoch else 0
+        pools = self.pools
+        while at < len(pools):
+            pool = pools[at]
+            for view in pool.views:
+                if not view.free:
+                    break
+            else:
+                break
+            at += 1
+        self._epoch, self._full = epoch, at
+        return pools[at] if at < len(pools) else None
+
+
+class PoolIndex:
+    """The pools that give, filed by what they ask for."""
+
+    __slots__ = ("_anchored", "_defaults", "_keys", "_memo", "_names")
+
+    def __init__(self) -> None:
+        self._defaults: list[Pool] = []
+        self._anchored: dict[_Anchor, dict[str, Pool]] = {}
+        self._keys: dict[str, int] = {}
+        """The label keys that selectors mention, and how many do."""
+        self._names: dict[str, int] = {}
+        """The node names that selectors mention, and how many do."""
+        self._memo: dict[object, tuple[Lane, Lane]] = {}
+
+    def add(self, pool: Pool) -> None:
+        """File a pool. O(its requirements + log of the defaults)."""
+        if pool.spec.selector is None:
+            insort(self._defaults, pool, key=lambda each: each.rank)
+        for requirement in _requirements(pool):
+            self._keys[requirement.key] = self._keys.get(requirement.key, 0) + 1
+        for name in _field_values(pool):
+            self._names[name] = self._names.get(name, 0) + 1
+        for anchor in _anchors(pool):
+            self._anchored.setdefault(anchor, {})[pool.name] = pool
+        self._memo = {}
+
+    def remove(self, pool: Pool) -> None:
+        """Undo `add`."""
+        if pool.spec.selector is None:
+            self._defaults.remove(pool)
+        for requirement in _requirements(pool):
+            _count_down(self._keys, requirement.key)
+        for name in _field_values(pool):
+            _count_down(self._names, name)
+        for anchor in _anchors(pool):
+            del self._anchored[anchor][pool.name]
+            if not self._anchored[anchor]:
+                del self._anchored[anchor]
+        self._memo = {}
+
+    def lanes(self, name: str, labels: Mapping[str, str]) -> tuple[Lane, Lane]:
+        """The pools whose selector matches a node, then the defaults, each in order. O(labels) for a kind seen
+        before."""
+        kind: object = None
+        if self._keys:
+            mentioned = self._keys.keys() & labels.keys()
+            kind = (name if name in self._names else None, *sorted((key, labels[key]) for key in mentioned))
+        lanes = self._memo.get(kind)
+        if lanes is None:
+            lanes = self._find(name, labels)
+            if len(self._memo) >= _MEMO_LIMIT:
+                self._memo = {}
+            self._memo[kind] = lanes
+        return lanes
+
+    def _find(self, name: str, labels: Mapping[str, str]) -> tuple[Lane, Lane]:
+        matching = []
+        for pool in self._candidates(name, labels).values():
+            assert pool.spec.selector is not None
+            matched = pool.spec.selector.matched(name, labels)
+            if matched is not None:
+                matching.append((-matched, pool.rank, pool))
+        matching.sort()
+        defaults = next(iter(self._memo.values()))[1] if self._memo else Lane(list(self._defaults))
+        return Lane([pool for _, _, pool in matching]), defaults
+
+    def _candidates(self, name: str, labels: Mapping[str, str]) -> dict[str, Pool]:
+        """The pools with an anchor that the node has: all that can match, and few others."""
+        anchors: list[_Anchor] = [(), ("name", name)]
+        for key in self._keys.keys() & labels.keys():
+            anchors += ("label", key), ("label", key, labels[key])
+        found: dict[str, Pool] = {}
+        for anchor in anchors:
+            found.update(self._anchored.get(anchor, {}))
+        return found
+
+
+def _requirements(pool: Pool) -> Iterator[Requirement]:
+    for term in pool.spec.selector.terms if pool.spec.selector else ():
+        yield from term.expressions
+        yield from term.fields
+
+
+def _field_values(pool: Pool) -> Iterator[str]:
+    for term in pool.spec.selector.terms if pool.spec.selector else ():
+        for requirement in term.fields:
+            yield from requirement.values
+
+
+def _anchors(pool: Pool) -> set[_Anchor]:
+    return {
+        anchor for term in (pool.spec.selector.terms if pool.spec.selector else ()) for anchor in _term_anchors(term)
+    }
+
+
+def _term_anchors(term: Term) -> list[_Anchor]:
+    """What a node must have for the term to match: any one of these. The rarest kind is preferred."""
+    for field in term.fields:
+        if field.operator is Operator.IN:
+            return [("name", value) for value in field.values]
+    for wanted in term.expressions:
+        if wanted.operator is Operator.IN:
+            return [("label", wanted.key, value) for value in wanted.values]
+    for wanted in term.expressions:
+        if wanted.operator in (Operator.EXISTS, Operator.GT, Operator.LT):
+            return [("label", wanted.key)]
+    return [()] if len(term) else []
+
+
+def _count_down(counts: dict[str, int], key: str) -> None:
+    counts[key] -= 1
+    if not counts[key]:
+        del counts[key]

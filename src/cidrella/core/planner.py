@@ -1,0 +1,97 @@
+"""The decision: (node, pools, space) → blocks, or the reason why there are none.
+
+The first pool in order that can give all of its families gives them (S4). Whether it can is known before anything is
+reserved, because the counts are exact: a family that is full never costs the other one a block, not even for a moment.
+
+A pool here has one view for each of its families. Blocks composed from a pool of one family and a pool of the other
+need no other planner: `Decision.pools` names a pool for each block, and a lane may hold anything that has `views` and
+`both`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cidrella.core.decision import Decision, Outcome, Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cidrella.core.decision import Node
+    from cidrella.core.index import Lane, PoolIndex
+    from cidrella.core.pool import Pool
+    from cidrella.core.space import AddressSpace
+
+_NAMED = 5
+"""Full pools that a message names; the rest are counted."""
+
+_new = tuple.__new__  # see cidrella.core.space
+
+
+class Planner:
+    """Chooses a pool for a node and takes its blocks. Knows nothing of what nodes already have."""
+
+    __slots__ = ("_index", "_spaces")
+
+    def __init__(self, index: PoolIndex, spaces: Sequence[AddressSpace]) -> None:
+        self._index = index
+        self._spaces = spaces
+
+    def decide(self, node: Node) -> Decision:
+        """Take blocks for a node, held by its name from now on. O(labels + levels), whatever the number of pools."""
+        lanes = self._index.lanes(node.name, node.labels)
+        pool = self._first_open(lanes)
+        if pool is None:
+            return _waiting(node.name, lanes)
+        # The pool has just said that it has room, so no view gives None.
+        blocks = tuple([view.allocate(node.name) for view in pool.views])
+        return _new(Decision, (node.name, Outcome.ASSIGNED, blocks, pool.both, Reason.NONE, ""))
+
+    def decide_many(self, nodes: Sequence[Node]) -> list[Decision]:
+        """The same decisions as one call for each node, in order. Neighbours that are alike are served together."""
+        decisions: list[Decision] = []
+        at = 0
+        while at < len(nodes):
+            lanes = self._index.lanes(nodes[at].name, nodes[at].labels)
+            end = at + 1
+            while end < len(nodes) and self._index.lanes(nodes[end].name, nodes[end].labels) is lanes:
+                end += 1
+            alike = [node.name for node in nodes[at:end]]
+            decisions += self._serve(alike, lanes)
+            at = end
+        return decisions
+
+    def _serve(self, names: list[str], lanes: tuple[Lane, Lane]) -> list[Decision]:
+        decisions: list[Decision] = []
+        while len(decisions) < len(names):
+            rest = names[len(decisions) :]
+            pool = self._first_open(lanes)
+            if pool is None:
+                return decisions + [_waiting(name, lanes) for name in rest]
+            served = rest[: min(view.free for view in pool.views)]
+            blocks = zip(*[view.allocate_many(served) for view in pool.views], strict=True)
+            tail = (pool.both, Reason.NONE, "")
+            decisions += [
+                _new(Decision, (name, Outcome.ASSIGNED, given, *tail))
+                for name, given in zip(served, blocks, strict=True)
+            ]
+        return decisions
+
+    def _first_open(self, lanes: tuple[Lane, Lane]) -> Pool | None:
+        epoch = sum([space.releases for space in self._spaces])
+        return lanes[0].first_open(epoch) or lanes[1].first_open(epoch)
+
+
+def _waiting(name: str, lanes: tuple[Lane, Lane]) -> Decision:
+    pools = lanes[0].pools + lanes[1].pools if len(lanes[0].pools) < _NAMED else lanes[0].pools
+    if not pools:
+        message = "no pool applies to it"
+    else:
+        named = ", ".join(f"{pool.name} ({_full(pool)})" for pool in pools[:_NAMED])
+        others = len(lanes[0].pools) + len(lanes[1].pools) - _NAMED
+        message = f"every pool that applies is full: {named}" + (f" and {others} more" if others > 0 else "")
+    return Decision(name, Outcome.WAITING, (), (), Reason.NOT_AVAILABLE, message)
+
+
+def _full(pool: Pool) -> str:
+    return " and ".join(f"no {view.family} /{view.length} left" for view in pool.full())

@@ -1,0 +1,90 @@
+"""A pool: ranges of one or both families, the size of a node's block in each, and the nodes it is for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from cidrella.core.prefix import Family, Prefix
+    from cidrella.core.selector import Selector
+    from cidrella.core.space import View
+
+
+class PoolRange(NamedTuple):
+    """One family of a pool: where its blocks come from, and how long their prefix is."""
+
+    cidr: Prefix
+    length: int
+
+
+class Rank(NamedTuple):
+    """What orders two pools that match a node equally well: S3, points 3 to 5, compared field by field."""
+
+    capacity: int
+    host_bits: int
+    selector: str
+    first_address: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PoolSpec:
+    """A pool as it was written. Valid: whoever makes one has checked it (C1, C2, C4)."""
+
+    name: str
+    ranges: tuple[PoolRange, ...]
+    """In the order in which a node gets its blocks: IPv4 first, unless the flags said otherwise (F1)."""
+    selector: Selector | None = None
+    """None makes it a default (S2)."""
+    created: str = ""
+    """The creation timestamp as the API writes it; it sorts as text."""
+    terminating: bool = False
+    problem: str = ""
+    """What is wrong with an object that got in although it is invalid. Such a pool gives nothing (S6)."""
+
+    @property
+    def gives(self) -> bool:
+        """Whether it may hand out blocks at all (S6)."""
+        return not self.terminating and not self.problem
+
+
+class Pool:
+    """A pool at work: the spec with its views on the address spaces."""
+
+    __slots__ = ("both", "rank", "spec", "views")
+
+    def __init__(self, spec: PoolSpec, views: tuple[View, ...]) -> None:
+        self.spec = spec
+        self.views = views
+        self.both = (self,) * len(views)
+        """The pool once per block it gives: what a decision names, made once for all decisions."""
+        self.rank = rank(spec)
+
+    @property
+    def name(self) -> str:
+        """The object's name."""
+        return self.spec.name
+
+    def view(self, family: Family) -> View:
+        """Its view of one of its families."""
+        return next(view for view in self.views if view.family is family)
+
+    def full(self) -> list[View]:
+        """The families that have no block left."""
+        return [view for view in self.views if not view.free]
+
+    def __repr__(self) -> str:
+        return f"Pool({self.spec.name})"
+
+
+def rank(spec: PoolSpec) -> Rank:
+    """Where a pool stands among those that match as well as it does; lower is tried first (S3)."""
+    first = min(spec.ranges, key=lambda each: each.cidr.family)
+    return Rank(
+        capacity=min(1 << (each.length - each.cidr.length) for each in spec.ranges),
+        host_bits=first.cidr.family.bits - first.length,
+        selector=str(spec.selector) if spec.selector else "",
+        first_address=first.cidr.network,
+        name=spec.name,
+    )

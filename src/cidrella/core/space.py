@@ -1,0 +1,367 @@
+"""One family's address space: who holds which prefixes, shared by every pool.
+
+Theory of operation:
+
+- What is held is a set of prefixes, each with its holders. Node blocks of any size, blocks found on nodes, service
+  ranges: all the same. Held prefixes may overlap, because third parties write them (N6); what the space gives never
+  does (A1).
+- They are kept by length, then by place. The lengths in use are few, so that "what contains this?" is one look-up each.
+- For each block size that somebody hands out there is a `Grid`, which is told of every change and knows which of its
+  blocks are free. A `View` is what a pool has: a range, a block size, and its own cursor.
+- Memory is proportional to what is held; ranges and sizes cost nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from cidrella.core.bits import ALL, BIT, LOW, WORD
+from cidrella.core.grid import Grid
+from cidrella.core.prefix import Prefix
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator, Sequence
+
+    from cidrella.core.prefix import Family
+
+    Holder = Hashable
+
+_new = (
+    tuple.__new__
+)  # a Prefix without the keyword handling of its constructor: half the time of an allocation's result
+
+
+class Holding(NamedTuple):
+    """A held prefix and one of its holders."""
+
+    prefix: Prefix
+    holder: Holder
+
+
+class _Several(tuple["Holder", ...]):
+    """The holders of a prefix that has more than one."""
+
+    __slots__ = ()
+
+
+class NotHeldError(LookupError):
+    """A release of what the holder does not hold: the caller's books are wrong."""
+
+
+class AddressSpace:
+    """Who holds what, in one family.
+
+    >>> from cidrella.core.prefix import Family
+    >>> space = AddressSpace(Family.IPV4)
+    >>> space.occupy(Prefix.parse("10.0.0.0/24"), "node-a")
+    []
+    >>> pool = space.view(Prefix.parse("10.0.0.0/16"), 23)
+    >>> print(pool.allocate("node-b"), pool.free)
+    10.0.2.0/23 126
+    """
+
+    __slots__ = ("_grids", "_held", "_inner", "_others", "family", "releases")
+
+    def __init__(self, family: Family) -> None:
+        self.family = family
+        self.releases = 0
+        """How often something was released: as long as this stands still, what is full stays full."""
+        self._held: dict[int, dict[int, Holder]] = {}
+        """Holders by length and place. A length that was once in use stays: there are few, and views keep theirs."""
+        self._grids: dict[int, Grid] = {}
+        self._others: dict[int, list[Grid]] = {}
+        """For a grid's length: the other grids. The lists are changed in place, because views keep theirs."""
+        self._inner: dict[tuple[int, int], int] = {}
+        """For a held prefix that contains other held ones (a conflict, or a service range put over nodes): how many."""
+
+    def __len__(self) -> int:
+        """How many distinct prefixes are held."""
+        return sum(map(len, self._held.values()))
+
+    def __iter__(self) -> Iterator[Holding]:
+        """Everything that is held, in no order."""
+        for length, table in self._held.items():
+            for ordinal, holders in table.items():
+                prefix = self._prefix(length, ordinal)
+                for holder in _each(holders):
+                    yield Holding(prefix, holder)
+
+    def occupy(self, prefix: Prefix, holder: Holder) -> list[Holding]:
+        """Record a holder; what others hold of the same addresses comes back. Repeating it changes nothing.
+
+        O(lengths in use + levels), and where the prefix contains held ones, O(what is held).
+        """
+        length, ordinal = prefix.length, prefix.ordinal
+        overlapping = [other for other in self.holdings(prefix) if other.holder != holder]
+        table = self._held.setdefault(length, {})
+        if ordinal in table:
+            holders = _each(table[ordinal])
+            if holder not in holders:
+                table[ordinal] = _Several((*holders, holder))
+            return overlapping
+        within = sum(1 for _ in self._inside(length, ordinal))
+        if within:
+            self._inner[length, ordinal] = within
+        for around in self._around(length, ordinal):
+            self._inner[around] = self._inner.get(around, 0) + 1
+        table[ordinal] = holder
+        for grid in self._grids.values():
+            grid.hold(length, ordinal)
+        return overlapping
+
+    def release(self, prefix: Prefix, holder: Holder) -> None:
+        """Forget a holder. An address is free again when nobody is left who holds it (N6). Raises `NotHeldError`.
+
+        O(lengths in use + levels), and where the prefix contains held ones, O(what is held).
+        """
+        length, ordinal = prefix.length, prefix.ordinal
+        table = self._held.get(length, {})
+        holders = _each(table[ordinal]) if ordinal in table else ()
+        if holder not in holders:
+            raise NotHeldError(f"{prefix} is not held by {holder}")
+        left = _Several(other for other in holders if other != holder)
+        if left:
+            table[ordinal] = left if len(left) > 1 else left[0]
+            return
+        del table[ordinal]
+        self._drop(length, ordinal)
+
+    def holdings(self, prefix: Prefix) -> Iterator[Holding]:
+        """Who holds any address of a prefix: what contains it, the prefix itself, what lies inside it."""
+        length, ordinal = prefix.length, prefix.ordinal
+        same = [(length, ordinal)] if ordinal in self._held.get(length, ()) else []
+        for found, place in [*self._around(length, ordinal), *same, *self._inside(length, ordinal)]:
+            for holder in _each(self._held[found][place]):
+                yield Holding(self._prefix(found, place), holder)
+
+    def view(self, block_range: Prefix, length: int) -> View:
+        """A range to hand blocks of one length out of. O(held) for a length that nobody used before.
+
+        The range and every length from its own up to an address's are valid; the caller has checked that (C1, C2).
+        """
+        assert block_range.family is self.family
+        assert block_range.length <= length <= self.family.bits
+        grid = self._grids.get(length)
+        if grid is None:
+            grid = self._grids[length] = self._fresh_grid(length)
+            self._note_grids()
+        return View(self, grid, block_range, self._held.setdefault(length, {}), self._others[length])
+
+    def forget_grid(self, grid: Grid) -> None:
+        """Stop keeping track of a block size that no view hands out any more."""
+        del self._grids[grid.length]
+        self._note_grids()
+
+    def check(self) -> None:
+        """Assert every invariant; O(everything)."""
+        for length, table in self._held.items():
+            for ordinal, holders in table.items():
+                assert 0 <= ordinal < 1 << length
+                assert not isinstance(holders, _Several) or len(set(holders)) == len(holders) > 1
+                within = sum(
+                    1
+                    for longer, places in self._held.items()
+                    for place in places
+                    if longer > length and place >> (longer - length) == ordinal
+                )
+                assert self._inner.get((length, ordinal), 0) == within, "a count of nested prefixes has drifted"
+        assert all(place in self._held[length] for length, place in self._inner)
+        for length, grid in self._grids.items():
+            assert grid.watched, "a grid that nobody uses is kept"
+            grid.check()
+            fresh = self._fresh_grid(length)
+            assert fresh.bits.levels == grid.bits.levels, "a grid does not show what is held"
+            assert fresh.inside == grid.inside
+
+    def _fresh_grid(self, length: int) -> Grid:
+        grid = Grid(length)
+        for held, table in self._held.items():
+            for ordinal in table:
+                grid.hold(held, ordinal)
+        return grid
+
+    def _note_grids(self) -> None:
+        for length, grid in self._grids.items():
+            self._others.setdefault(length, [])[:] = [other for other in self._grids.values() if other is not grid]
+
+    def _prefix(self, length: int, ordinal: int) -> Prefix:
+        return Prefix(self.family, ordinal << (self.family.bits - length), length)
+
+    def _around(self, length: int, ordinal: int) -> list[tuple[int, int]]:
+        """The held prefixes that contain this one, without itself."""
+        return [
+            (shorter, ordinal >> (length - shorter))
+            for shorter, table in self._held.items()
+            if shorter < length and ordinal >> (length - shorter) in table
+        ]
+
+    def _inside(self, length: int, ordinal: int) -> Iterator[tuple[int, int]]:
+        """The held prefixes that this one contains, without itself: by place or one by one, whichever is fewer."""
+        if ordinal in self._held.get(length, ()):
+            if (length, ordinal) not in self._inner:
+                return
+        elif length in self._grids and ordinal not in self._grids[length].bits:
+            return
+        for longer, table in self._held.items():
+            if longer > length:
+                below = longer - length
+                if 1 << below < len(table):
+                    places = range(ordinal << below, (ordinal + 1) << below)
+                    yield from ((longer, place) for place in places if place in table)
+                else:
+                    yield from ((longer, place) for place in table if place >> below == ordinal)
+
+    def _drop(self, length: int, ordinal: int) -> None:
+        """Tell the grids that nobody holds a prefix any more."""
+        self.releases += 1
+        around = self._around(length, ordinal)
+        shortest = min(around)[0] if around else None
+        for place in around:
+            self._inner[place] -= 1
+            if not self._inner[place]:
+                del self._inner[place]
+        within = list(self._inside(length, ordinal)) if (length, ordinal) in self._inner else []
+        self._inner.pop((length, ordinal), None)
+        for grid in self._grids.values():
+            grid.drop(length, ordinal, shortest)
+            if grid.length > length:
+                for place in within:
+                    grid.restore(*place)
+
+
+class View:
+    """A range out of which blocks of one length are handed, in a space shared with other views.
+
+    The cursor makes released blocks the last to be given again (A5).
+    """
+
+    __slots__ = (
+        "_cursor",
+        "_end",
+        "_family",
+        "_first",
+        "_grid",
+        "_host_bits",
+        "_layers",
+        "_length",
+        "_others",
+        "_space",
+        "_table",
+        "_tally",
+        "_words",
+    )
+
+    def __init__(
+        self, space: AddressSpace, grid: Grid, block_range: Prefix, table: dict[int, Holder], others: list[Grid]
+    ) -> None:
+        self._space = space
+        self._grid = grid
+        self._length = grid.length
+        self._words = grid.bits.levels[0]
+        self._layers = grid.layers
+        self._table = table
+        self._others = others
+        self._family = space.family
+        self._host_bits = space.family.bits - grid.length
+        self._first = block_range.network >> self._host_bits
+        self._tally = grid.watch(self._first, grid.length - block_range.length)
+        self._end = self._first + self._tally.capacity
+        self._cursor = self._first
+
+    @property
+    def family(self) -> Family:
+        """The family of its addresses."""
+        return self._family
+
+    @property
+    def block_range(self) -> Prefix:
+        """The range that the blocks come from."""
+        return Prefix(self._family, self._first << self._host_bits, self._grid.length - self._tally.order)
+
+    @property
+    def length(self) -> int:
+        """The length of its blocks."""
+        return self._grid.length
+
+    @property
+    def capacity(self) -> int:
+        """The aligned blocks of the range, held or not. O(1)."""
+        return self._tally.capacity
+
+    @property
+    def free(self) -> int:
+        """The blocks that could be given right now. O(1)."""
+        return self._tally.free
+
+    def allocate(self, holder: Holder) -> Prefix | None:
+        """Give the next free block to a holder, or None where the range is full. O(levels); O(1) for None."""
+        if not self._tally.free:
+            return None
+        words = self._words
+        block = self._cursor
+        at = block >> WORD
+        word = words.get(at)
+        if word is None or word >> (block & LOW) & 1:
+            block = self._next_free()
+            at = block >> WORD
+            word = words.get(at, 0)
+        self._cursor = block + 1 if block + 1 < self._end else self._first
+        # What `Grid.hold` does for a block of its own size that is known to be free, without looking it up again.
+        word |= BIT[block & LOW]
+        if word == ALL:
+            self._grid.bits.fill(at)
+        else:
+            words[at] = word
+        for order, table in self._layers:
+            if block >> order in table:
+                table[block >> order].free -= 1
+        for other in self._others:
+            other.hold(self._length, block)
+        self._table[block] = holder
+        return _new(Prefix, (self._family, block << self._host_bits, self._length))
+
+    def allocate_many(self, holders: Sequence[Holder]) -> list[Prefix]:
+        """Give each holder a block, in order, until the range is full: the same blocks as one call each. O(blocks)."""
+        wanted = min(len(holders), self._tally.free)
+        grid = self._grid
+        length = grid.length
+        blocks: list[int] = []
+        while len(blocks) < wanted:
+            first = self._next_free()
+            word = grid.bits.levels[0].get(first >> WORD, 0) >> (first & LOW)
+            clear = (word & -word).bit_length() - 1 if word else (1 << WORD) - (first & LOW)
+            count = min(clear, self._end - first, wanted - len(blocks))
+            for each in (grid, *self._others):
+                each.hold_span(length, first, count)
+            blocks.extend(range(first, first + count))
+            after = first + count
+            self._cursor = after if after < self._end else self._first
+        self._table.update(zip(blocks, holders, strict=False))
+        family, host_bits = self._family, self._host_bits
+        return [_new(Prefix, (family, block << host_bits, length)) for block in blocks]
+
+    def take_back(self, block: Prefix, holder: Holder) -> None:
+        """Undo an `allocate`: if no other followed, the cursor stands where it stood before (A5)."""
+        self._space.release(block, holder)
+        ordinal = block.ordinal
+        if self._cursor == ordinal + 1 or (ordinal == self._end - 1 and self._cursor == self._first):
+            self._cursor = ordinal
+
+    def close(self) -> None:
+        """Give the view up: its pool is gone. What was given stays held."""
+        self._grid.unwatch(self._tally)
+        if not self._grid.watched:
+            self._space.forget_grid(self._grid)
+
+    def _next_free(self) -> int:
+        """The first free block from the cursor on, wrapping at the end of the range. There must be one."""
+        bits = self._grid.bits
+        block = bits.next_gap(self._cursor, self._end)
+        if block is None:
+            block = bits.next_gap(self._first, self._cursor)
+        assert block is not None, "a tally says free where no block is"
+        return block
+
+
+def _each(holders: Holder) -> tuple[Holder, ...]:
+    return holders if isinstance(holders, _Several) else (holders,)

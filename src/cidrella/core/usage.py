@@ -1,0 +1,55 @@
+"""Who uses a pool, and how many of its blocks (P3, A8)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cidrella.core.prefix import Family, Prefix
+
+
+class Usage:
+    """The blocks that count towards one pool, with the nodes that have them."""
+
+    __slots__ = ("_blocks", "_lengths", "_odd", "nodes")
+
+    def __init__(self, lengths: dict[Family, int]) -> None:
+        self._lengths = lengths
+        self._blocks: dict[Family, Counter[Prefix]] = {family: Counter() for family in lengths}
+        self._odd: dict[Family, int] = dict.fromkeys(lengths, 0)
+        """How many distinct blocks are not of the pool's size: found on a node, or given by a pool of another size."""
+        self.nodes: Counter[str] = Counter()
+        """The nodes that use the pool, each with its number of blocks."""
+
+    def add(self, block: Prefix, node: str) -> None:
+        """Count a node's block towards the pool. O(1)."""
+        blocks = self._blocks[block.family]
+        blocks[block] += 1
+        if blocks[block] == 1 and block.length != self._lengths[block.family]:
+            self._odd[block.family] += 1
+        self.nodes[node] += 1
+
+    def remove(self, block: Prefix, node: str) -> None:
+        """Undo one `add`. O(1)."""
+        blocks = self._blocks[block.family]
+        blocks[block] -= 1
+        if not blocks[block]:
+            del blocks[block]
+            if block.length != self._lengths[block.family]:
+                self._odd[block.family] -= 1
+        self.nodes[node] -= 1
+        if not self.nodes[node]:
+            del self.nodes[node]
+
+    def allocated(self, family: Family) -> int:
+        """How many of the pool's blocks its users touch. O(1), or O(n log n) while blocks of other sizes count too."""
+        blocks = self._blocks[family]
+        if not self._odd[family]:
+            return len(blocks)
+        host_bits = family.bits - self._lengths[family]
+        touched, counted_to = 0, -1
+        for first, last in sorted((block.network >> host_bits, block.last >> host_bits) for block in blocks):
+            touched += max(0, last - max(first - 1, counted_to))
+            counted_to = max(counted_to, last)
+        return touched
