@@ -85,9 +85,11 @@ class OracleView:
         self.space = space
         self.block_range = block_range
         self.length = length
-        self.block_size = 2 ** (space.family.bits - length)
+        self.block_size: int = 2 ** (space.family.bits - length)
         self.capacity = block_range.size // self.block_size
         self.cursor = 0
+        self.last: tuple[Prefix, int] | None = None
+        """The block given last, and where the search for it began."""
 
     @property
     def free(self) -> int:
@@ -103,19 +105,20 @@ class OracleView:
         numbers = list(islice(self.free_blocks(), len(holders)))
         blocks = [self.block(number) for number in numbers]
         self.space.pairs.extend(zip(blocks, holders, strict=False))
-        if numbers:
-            self.cursor = (numbers[-1] + 1) % self.capacity
+        for number in numbers:
+            self.last = self.block(number), self.cursor
+            self.cursor = (number + 1) % self.capacity
         return blocks
 
     def take_back(self, block: Prefix, holder: Hashable) -> None:
-        """Undo an `allocate`: when the search would start just after this block, it starts at this block again."""
+        """Undo an `allocate`: after the last one, the search starts where it started before."""
         self.space.release(block, holder)
-        number = self.number(block)
-        if self.cursor == (number + 1) % self.capacity:
-            self.cursor = number
+        if self.last is not None and self.last[0] == block:
+            self.cursor = self.last[1]
+            self.last = None
 
     def free_blocks(self) -> Iterator[int]:
-        """Every free block in the order of the search: from the cursor to the end, then from the start to the cursor."""
+        """List the free blocks in the order of the search: from the cursor to the end, then from the start."""
         for gap in [*self.gaps(self.cursor, self.capacity), *self.gaps(0, self.cursor)]:
             yield from range(*gap)
 
@@ -189,6 +192,8 @@ class BruteView:
         size = 2 ** (space.family.bits - length)
         self.queue = [Prefix(space.family, address, length) for address in of(block_range) if address % size == 0]
         """The blocks in the order of the search: the last one handed out stands at the end."""
+        self.before: list[Prefix] = []
+        """The queue before the last one was handed out; empty when that has been undone."""
 
     @property
     def capacity(self) -> int:
@@ -205,7 +210,7 @@ class BruteView:
         for position, block in enumerate(self.queue):
             if self.space.is_free(block):
                 self.space.occupy(block, holder)
-                self.queue = self.queue[position + 1 :] + self.queue[: position + 1]
+                self.before, self.queue = self.queue, self.queue[position + 1 :] + self.queue[: position + 1]
                 return block
         return None
 
@@ -214,10 +219,10 @@ class BruteView:
         return [block for holder in holders if (block := self.allocate(holder)) is not None]
 
     def take_back(self, block: Prefix, holder: Hashable) -> None:
-        """Undo an `allocate`: the block at the end of the queue goes back to its front."""
+        """Undo an `allocate`: after the last one, the queue is as it was before."""
         self.space.release(block, holder)
-        if self.queue[-1] == block:
-            self.queue = [block, *self.queue[:-1]]
+        if self.queue[-1] == block and self.before:
+            self.queue, self.before = self.before, []
 
 
 def of(prefix: Prefix) -> range:

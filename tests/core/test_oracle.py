@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cidrella.core.prefix import Family, Prefix
@@ -107,7 +107,6 @@ class Twins:
     st.lists(st.tuples(st.integers(0, 31), st.integers(1, SMALL_BITS), st.integers(0, 3)), min_size=1, max_size=3),
     st.lists(steps, max_size=25),
 )
-@settings(max_examples=150, deadline=None)
 def test_oracle_agrees_with_brute_force(family: Family, ranges: list[tuple[int, int, int]], orders: list[Step]) -> None:
     """A1, A2, A5, A8: interval arithmetic gives the blocks, holdings and counts that looking at each address gives."""
     twins = Twins(family, ranges)

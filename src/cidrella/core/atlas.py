@@ -47,8 +47,7 @@ class Atlas:
                 yield from places.get(block.network >> host_bits << host_bits, {}).values()
 
     def counts_towards(self, block: Prefix, annotation: str) -> Pool | None:
-        """The pool that a block counts towards: the annotated one if it contains it, else by size, age and name
-        (P3)."""
+        """The pool that a block counts towards (P3): the annotated one if it contains it, else by size, age, name."""
         around = {pool.name: pool for pool in self.containing(block)}
         if annotation in around:
             return around[annotation]

@@ -8,7 +8,7 @@ Theory of operation:
   `2**(WORD*k)` numbers. It is set when **all** of them are in the set.
 - The form is canonical. A set bit speaks for everything below it, and nothing is stored below it; a word with no bit
   set is not stored. So an absent word is all ones if the bit above it (at any level) is set, and else all zeros. A
-  run of 2**100 numbers costs one bit, and a set that is full costs less than one that is half full.
+  run of 2**100 numbers costs one word, and a set that is full costs less than one that is half full.
 - The first number that is not in the set is found by looking along one word per level: no step depends on how many
   members there are, or on how full the set is.
 
@@ -36,7 +36,7 @@ class SparseBits:
     """A set of the integers below `2**width`.
 
     >>> bits = SparseBits(32)
-    >>> bits.add_run(0, 16)
+    >>> bits.add_run(0, 16, clean=True)
     65536
     >>> bits.add(65536)
     True
@@ -92,8 +92,11 @@ class SparseBits:
         self._store(0, at, word ^ bit)
         return True
 
-    def add_run(self, first: int, order: int) -> int:
-        """Put an aligned run in; how many of it were missing. O(levels + words that the run swallows)."""
+    def add_run(self, first: int, order: int, *, clean: bool = False) -> int:
+        """Put an aligned run in; how many of it were missing. `clean` says that all of it is missing, or all is in.
+
+        O(levels); where it is not clean, also O(words of the set).
+        """
         level, at, mask = self._place(first, order)
         word = self.levels[level].get(at)
         if word is None:
@@ -101,7 +104,7 @@ class SparseBits:
                 return 0
             word = 0
         missing = (1 << order) - ((word & mask).bit_count() << (WORD * level))
-        if level:
+        if not clean:
             missing -= self._clear_below(first, order, level)
         word |= mask
         if word == ALL:
@@ -111,13 +114,13 @@ class SparseBits:
         return missing
 
     def discard_run(self, first: int, order: int) -> int:
-        """Take an aligned run out; how many of it were in. O(levels + words of the run)."""
+        """Take an aligned run out; how many of it were in. O(levels), or where some were missing O(words of the set)."""
         level, at, mask = self._place(first, order)
         word = self.levels[level].get(at)
         if word is None:
-            word = self._open(level, at) if self.upper and self._covered_above(level, at) else 0
+            word = self._open(level, at) if self._covered_above(level, at) else 0
         present = (word & mask).bit_count() << (WORD * level)
-        if level:
+        if word & mask != mask:
             present += self._clear_below(first, order, level)
         self._store(level, at, word & ~mask)
         return present

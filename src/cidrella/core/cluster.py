@@ -133,7 +133,8 @@ class Cluster:
                 self._uncount(node.name, account)
                 for block in set(account.blocks).difference(blocks):
                     self.spaces[block.family].release(block, node.name)
-            self._open_account(node.name, _Account(node.uid, node.pool, blocks, unreadable))
+            account = self._accounts[node.name] = _Account(node.uid, node.pool, blocks, unreadable)
+            self._count(node.name, account)
 
     def forget(self, name: str) -> None:
         """A node is gone from the API: its blocks are free (N8). No error for one that holds nothing."""
@@ -165,14 +166,15 @@ class Cluster:
         Names must differ. `wait_for_labels` keeps nodes waiting that a cloud provider has yet to initialise (N10).
         """
         # From the largest block to the smallest: to find what is around a block is cheap, what is inside it is not.
-        for node in sorted(nodes, key=_shortest):
+        for node in sorted(nodes, key=_shortest) if len(nodes) > 1 else nodes:
             self.observe(node)
         takers = [each for each in nodes if each.name not in self._accounts and not _held_back(each, wait_for_labels)]
         given = self._planner.decide_many(takers)
         for node, decision in zip(takers, given, strict=True):
             if decision.blocks:
-                account = _Account(node.uid, decision.pool_name, decision.blocks, reserved=True)
-                self._open_account(node.name, account)
+                account = _Account(node.uid, decision.pool_name, decision.blocks, reserved=True, pools=decision.pools)
+                self._accounts[node.name] = account
+                self._charge(node.name, account)
         fresh = {decision.node: decision for decision in given}
         return [fresh.get(node.name) or self._standing(node) for node in nodes]
 
@@ -199,12 +201,11 @@ class Cluster:
             users = {name for name, account in self._accounts.items() if pool in account.pools}
             assert set(self._usage[pool.name].nodes) == users
 
-    def _open_account(self, name: str, account: _Account) -> None:
-        self._accounts[name] = account
-        self._count(name, account)
-
     def _count(self, name: str, account: _Account) -> None:
         account.pools = self._pools_of(account)
+        self._charge(name, account)
+
+    def _charge(self, name: str, account: _Account) -> None:
         for block, pool in zip(account.blocks, account.pools, strict=True):
             if pool is not None:
                 self._usage[pool.name].add(block, name)

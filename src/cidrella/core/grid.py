@@ -15,7 +15,8 @@ held prefix, and `drop` is told what else covers the same addresses.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from bisect import bisect_left, insort
+from typing import TYPE_CHECKING, NamedTuple
 
 from cidrella.core.bits import SparseBits
 
@@ -36,6 +37,21 @@ class Tally:
         self.users = 0
 
 
+class Layer(NamedTuple):
+    """The tallies of ranges of one order, by their place: one look-up finds the one around a block."""
+
+    order: int
+    table: dict[int, Tally]
+    places: list[int]
+    """The places in order, to find those inside a run."""
+
+    def within(self, first: int, order: int) -> Iterator[Tally]:
+        """The tallies whose range is part of a larger run. O(log of the tallies + those found)."""
+        low = bisect_left(self.places, first >> self.order)
+        high = bisect_left(self.places, (first + (1 << order)) >> self.order)
+        return (self.table[place] for place in self.places[low:high])
+
+
 class Grid:
     """All blocks of one length. Blocks are numbered from address 0."""
 
@@ -46,41 +62,45 @@ class Grid:
         self.bits = SparseBits(length)
         self.inside: dict[int, int] = {}
         """For a block: how many held prefixes are smaller than it and lie in it."""
-        self.layers: list[tuple[int, dict[int, Tally]]] = []
-        """Tallies by the order of their range, and then by their place: one look-up per order finds all that apply."""
+        self.layers: list[Layer] = []
 
     def watch(self, first: int, order: int) -> Tally:
         """Keep count of an aligned run of blocks from now on. O(words in the run), once per distinct run."""
-        table = next((table for known, table in self.layers if known == order), None)
-        if table is None:
-            table = {}
-            self.layers.append((order, table))
-        tally = table.get(first >> order)
-        if tally is None:
-            tally = Tally(first, order, (1 << order) - self.bits.count(first, order))
-            table[first >> order] = tally
-        tally.users += 1
-        return tally
+        layer = self._layer(order)
+        if layer is None:
+            layer = Layer(order, {}, [])
+            self.layers.append(layer)
+        place = first >> order
+        if place not in layer.table:
+            layer.table[place] = Tally(first, order, (1 << order) - self.bits.count(first, order))
+            insort(layer.places, place)
+        layer.table[place].users += 1
+        return layer.table[place]
 
     def unwatch(self, tally: Tally) -> None:
         """Undo one `watch`."""
         tally.users -= 1
+        layer = self._layer(tally.order)
+        assert layer is not None, "a tally that is not watched"
         if not tally.users:
-            table = dict(self.layers)[tally.order]
-            del table[tally.first >> tally.order]
-            if not table:
-                self.layers.remove((tally.order, table))
+            place = tally.first >> tally.order
+            del layer.table[place], layer.places[bisect_left(layer.places, place)]
+        if not layer.table:
+            self.layers.remove(layer)
+
+    def _layer(self, order: int) -> Layer | None:
+        return next((layer for layer in self.layers if layer.order == order), None)
 
     @property
     def watched(self) -> bool:
         """Whether anybody still counts blocks of this size."""
         return bool(self.layers)
 
-    def hold(self, length: int, ordinal: int) -> None:
-        """A prefix is newly held. O(levels + distinct orders of ranges)."""
+    def hold(self, length: int, ordinal: int, *, clean: bool = False) -> None:
+        """A prefix is newly held; `clean` if nothing held lies inside it. O(levels + distinct orders of ranges)."""
         below = length - self.length
         if below < 0:
-            self._touch_run(ordinal << -below, -below)
+            self._touch_run(ordinal << -below, -below, clean=clean)
         elif below:
             self._hold_inside(ordinal >> below, 1)
         else:
@@ -94,7 +114,7 @@ class Grid:
         below = length - self.length
         if below <= 0:
             for start, order in aligned_runs(first << -below, count << -below):
-                self._touch_run(start, order)
+                self._touch_run(start, order, clean=True)
             return
         end = first + count
         low, high = first >> below, (end - 1) >> below
@@ -106,7 +126,7 @@ class Grid:
         # The blocks between lie wholly in the span, so nothing was in them before, and they are full now.
         self.inside.update(dict.fromkeys(range(low + 1, high), 1 << below))
         for start, order in aligned_runs(low + 1, high - low - 1):
-            self._touch_run(start, order)
+            self._touch_run(start, order, clean=True)
 
     def drop(self, length: int, ordinal: int, shortest_around: int | None) -> None:
         """A prefix is no longer held. What is held inside it must be restored afterwards.
@@ -130,7 +150,7 @@ class Grid:
                 del self.inside[block]
         if not left and not covered:
             self.bits.discard(block)
-            for order, table in self.layers:
+            for order, table, _ in self.layers:
                 if block >> order in table:
                     table[block >> order].free += 1
 
@@ -140,7 +160,7 @@ class Grid:
         if below < 0:
             self._touch_run(ordinal << -below, -below)
         else:
-            self._touch_run(ordinal >> below, 0)
+            self._touch_run(ordinal >> below, 0, clean=True)
 
     def _hold_inside(self, block: int, count: int) -> None:
         """So many prefixes smaller than a block are newly held in it."""
@@ -154,48 +174,39 @@ class Grid:
 
     def _touch(self, block: int) -> None:
         if self.bits.add(block):
-            for order, table in self.layers:
+            for order, table, _ in self.layers:
                 if block >> order in table:
                     table[block >> order].free -= 1
 
-    def _touch_run(self, first: int, order: int) -> None:
-        missing = self.bits.add_run(first, order)
-        for known, table in self.layers:
-            if known >= order:
-                if first >> known in table:
-                    table[first >> known].free -= missing
-            else:
-                for tally in _tallies_within(known, table, first, order):
+    def _touch_run(self, first: int, order: int, *, clean: bool = False) -> None:
+        missing = self.bits.add_run(first, order, clean=clean)
+        for layer in self.layers:
+            if layer.order < order:
+                for tally in layer.within(first, order):
                     tally.free = 0
+            elif first >> layer.order in layer.table:
+                layer.table[first >> layer.order].free -= missing
 
     def _clear_run(self, first: int, order: int) -> None:
-        present = self.bits.discard_run(first, order)
-        for known, table in self.layers:
-            if known >= order:
-                if first >> known in table:
-                    table[first >> known].free += present
-            else:
-                for tally in _tallies_within(known, table, first, order):
+        self.bits.discard_run(first, order)
+        for layer in self.layers:
+            if layer.order < order:
+                for tally in layer.within(first, order):
                     tally.free = tally.capacity
+            elif first >> layer.order in layer.table:
+                layer.table[first >> layer.order].free += 1 << order
 
     def check(self) -> None:
         """Assert that the counts are those of the bits."""
         self.bits.check()
-        for order, table in self.layers:
+        for order, table, places in self.layers:
             assert table, "a layer without tallies is kept"
+            assert places == sorted(table)
             for at, tally in table.items():
                 assert (at << order, order) == (tally.first, tally.order)
                 assert tally.users > 0, "an unused tally is kept"
                 assert tally.free == tally.capacity - self.bits.count(tally.first, order), "a tally has drifted"
         assert all(count > 0 for count in self.inside.values())
-
-
-def _tallies_within(known: int, table: dict[int, Tally], first: int, order: int) -> Iterator[Tally]:
-    """The tallies of one layer whose range is part of a run: by place or one by one, whichever is fewer."""
-    low, high = first >> known, (first + (1 << order)) >> known
-    if high - low < len(table):
-        return (table[at] for at in range(low, high) if at in table)
-    return (tally for at, tally in table.items() if low <= at < high)
 
 
 def aligned_runs(first: int, count: int) -> Iterator[tuple[int, int]]:

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 _MEMO_LIMIT = 1 << 16
 """Answers kept at most: more than the kinds of nodes a cluster has, and a bound on what departed nodes leave behind."""
 
+_FEW_KEYS = 16
+"""Label keys up to which each is looked up in a node's labels; beyond, the node's labels are looked up among them."""
+
 _Anchor = tuple[str, ...]
 """("label", key, value), ("label", key), ("name", value), or () for terms that have none."""
 
@@ -102,12 +105,13 @@ class PoolIndex:
         self._memo = {}
 
     def lanes(self, name: str, labels: Mapping[str, str]) -> tuple[Lane, Lane]:
-        """The pools whose selector matches a node, then the defaults, each in order. O(labels) for a kind seen
-        before."""
-        kind: object = None
-        if self._keys:
-            mentioned = self._keys.keys() & labels.keys()
-            kind = (name if name in self._names else None, *sorted((key, labels[key]) for key in mentioned))
+        """The pools whose selector matches a node, and the defaults, in order. O(labels) for a kind seen before."""
+        mentioned_name = name if name in self._names else None
+        kind: object
+        if len(self._keys) <= _FEW_KEYS:
+            kind = (mentioned_name, *map(labels.get, self._keys))
+        else:
+            kind = (mentioned_name, frozenset((key, labels[key]) for key in self._keys.keys() & labels.keys()))
         lanes = self._memo.get(kind)
         if lanes is None:
             lanes = self._find(name, labels)

@@ -10,6 +10,7 @@ need no other planner: `Decision.pools` names a pool for each block, and a lane 
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from cidrella.core.decision import Decision, Outcome, Reason
@@ -39,27 +40,27 @@ class Planner:
 
     def decide(self, node: Node) -> Decision:
         """Take blocks for a node, held by its name from now on. O(labels + levels), whatever the number of pools."""
-        lanes = self._index.lanes(node.name, node.labels)
-        pool = self._first_open(lanes)
-        if pool is None:
-            return _waiting(node.name, lanes)
-        # The pool has just said that it has room, so no view gives None.
-        blocks = tuple([view.allocate(node.name) for view in pool.views])
-        return _new(Decision, (node.name, Outcome.ASSIGNED, blocks, pool.both, Reason.NONE, ""))
+        return self._serve_one(node.name, self._index.lanes(node.name, node.labels))
 
     def decide_many(self, nodes: Sequence[Node]) -> list[Decision]:
         """The same decisions as one call for each node, in order. Neighbours that are alike are served together."""
         decisions: list[Decision] = []
-        at = 0
-        while at < len(nodes):
-            lanes = self._index.lanes(nodes[at].name, nodes[at].labels)
-            end = at + 1
-            while end < len(nodes) and self._index.lanes(nodes[end].name, nodes[end].labels) is lanes:
-                end += 1
-            alike = [node.name for node in nodes[at:end]]
-            decisions += self._serve(alike, lanes)
-            at = end
+        lanes_of = self._index.lanes
+        for lanes, alike in groupby(nodes, key=lambda node: lanes_of(node.name, node.labels)):
+            names = [node.name for node in alike]
+            if len(names) == 1:
+                decisions.append(self._serve_one(names[0], lanes))
+            else:
+                decisions += self._serve(names, lanes)
         return decisions
+
+    def _serve_one(self, name: str, lanes: tuple[Lane, Lane]) -> Decision:
+        pool = self._first_open(lanes)
+        if pool is None:
+            return _waiting(name, lanes)
+        # The pool has just said that it has room, so no view gives None.
+        blocks = tuple([view.allocate(name) for view in pool.views])
+        return _new(Decision, (name, Outcome.ASSIGNED, blocks, pool.both, Reason.NONE, ""))
 
     def _serve(self, names: list[str], lanes: tuple[Lane, Lane]) -> list[Decision]:
         decisions: list[Decision] = []

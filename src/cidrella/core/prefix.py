@@ -38,6 +38,9 @@ class Family(Enum):
     def __init__(self, version: int) -> None:
         self.bits = 32 if version == 4 else 128
 
+    # Members are singletons; Enum would hash the name, in Python, each time a prefix is looked up.
+    __hash__ = object.__hash__
+
     def __lt__(self, other: Family) -> bool:
         return self.value < other.value
 

@@ -13,10 +13,13 @@ Theory of operation:
 
 from __future__ import annotations
 
+from collections import Counter
+from functools import partial
+from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple
 
 from cidrella.core.bits import ALL, BIT, LOW, WORD
-from cidrella.core.grid import Grid
+from cidrella.core.grid import Grid, Tally
 from cidrella.core.prefix import Prefix
 
 if TYPE_CHECKING:
@@ -26,9 +29,12 @@ if TYPE_CHECKING:
 
     Holder = Hashable
 
-_new = (
-    tuple.__new__
-)  # a Prefix without the keyword handling of its constructor: half the time of an allocation's result
+# A Prefix without the keyword handling of its constructor, for the two places that make one for each allocation.
+_new = tuple.__new__
+_PREFIX_OF = partial(_new, Prefix)
+
+_NONE = -1
+"""No block."""
 
 
 class Holding(NamedTuple):
@@ -91,7 +97,11 @@ class AddressSpace:
 
         O(lengths in use + levels), and where the prefix contains held ones, O(what is held).
         """
+        assert prefix.family is self.family
         length, ordinal = prefix.length, prefix.ordinal
+        if length not in self._grids and any(self._longer(length)):
+            # From now on it is known, and not searched for, whether anything lies inside a prefix of this length.
+            self._add_grid(length)
         overlapping = [other for other in self.holdings(prefix) if other.holder != holder]
         table = self._held.setdefault(length, {})
         if ordinal in table:
@@ -106,7 +116,7 @@ class AddressSpace:
             self._inner[around] = self._inner.get(around, 0) + 1
         table[ordinal] = holder
         for grid in self._grids.values():
-            grid.hold(length, ordinal)
+            grid.hold(length, ordinal, clean=not within)
         return overlapping
 
     def release(self, prefix: Prefix, holder: Holder) -> None:
@@ -141,46 +151,45 @@ class AddressSpace:
         """
         assert block_range.family is self.family
         assert block_range.length <= length <= self.family.bits
-        grid = self._grids.get(length)
-        if grid is None:
-            grid = self._grids[length] = self._fresh_grid(length)
-            self._note_grids()
+        if length not in self._grids:
+            self._add_grid(length)
+        grid = self._grids[length]
         return View(self, grid, block_range, self._held.setdefault(length, {}), self._others[length])
 
     def forget_grid(self, grid: Grid) -> None:
         """Stop keeping track of a block size that no view hands out any more."""
         del self._grids[grid.length]
-        self._note_grids()
+        self._note_others()
 
     def check(self) -> None:
         """Assert every invariant; O(everything)."""
+        inner: Counter[tuple[int, int]] = Counter()
         for length, table in self._held.items():
             for ordinal, holders in table.items():
                 assert 0 <= ordinal < 1 << length
                 assert not isinstance(holders, _Several) or len(set(holders)) == len(holders) > 1
-                within = sum(
-                    1
-                    for longer, places in self._held.items()
-                    for place in places
-                    if longer > length and place >> (longer - length) == ordinal
-                )
-                assert self._inner.get((length, ordinal), 0) == within, "a count of nested prefixes has drifted"
-        assert all(place in self._held[length] for length, place in self._inner)
+                inner.update(self._around(length, ordinal))
+        assert inner == self._inner, "a count of nested prefixes has drifted"
         for length, grid in self._grids.items():
-            assert grid.watched, "a grid that nobody uses is kept"
             grid.check()
             fresh = self._fresh_grid(length)
             assert fresh.bits.levels == grid.bits.levels, "a grid does not show what is held"
             assert fresh.inside == grid.inside
 
+    def _add_grid(self, length: int) -> None:
+        self._grids[length] = self._fresh_grid(length)
+        self._note_others()
+
     def _fresh_grid(self, length: int) -> Grid:
+        """A grid that knows everything held. O(held)."""
         grid = Grid(length)
-        for held, table in self._held.items():
-            for ordinal in table:
-                grid.hold(held, ordinal)
+        for held in sorted(self._held):
+            # From the largest down, so that nothing held lies inside what is added.
+            for ordinal in self._held[held]:
+                grid.hold(held, ordinal, clean=True)
         return grid
 
-    def _note_grids(self) -> None:
+    def _note_others(self) -> None:
         for length, grid in self._grids.items():
             self._others.setdefault(length, [])[:] = [other for other in self._grids.values() if other is not grid]
 
@@ -198,18 +207,23 @@ class AddressSpace:
     def _inside(self, length: int, ordinal: int) -> Iterator[tuple[int, int]]:
         """The held prefixes that this one contains, without itself: by place or one by one, whichever is fewer."""
         if ordinal in self._held.get(length, ()):
-            if (length, ordinal) not in self._inner:
-                return
-        elif length in self._grids and ordinal not in self._grids[length].bits:
+            nothing = (length, ordinal) not in self._inner
+        else:
+            nothing = length in self._grids and ordinal not in self._grids[length].inside
+        if nothing:
             return
-        for longer, table in self._held.items():
-            if longer > length:
-                below = longer - length
-                if 1 << below < len(table):
-                    places = range(ordinal << below, (ordinal + 1) << below)
-                    yield from ((longer, place) for place in places if place in table)
-                else:
-                    yield from ((longer, place) for place in table if place >> below == ordinal)
+        for longer in self._longer(length):
+            table = self._held[longer]
+            below = longer - length
+            if 1 << below < len(table):
+                places = range(ordinal << below, (ordinal + 1) << below)
+                yield from ((longer, place) for place in places if place in table)
+            else:
+                yield from ((longer, place) for place in table if place >> below == ordinal)
+
+    def _longer(self, length: int) -> list[int]:
+        """The lengths of held prefixes that may lie inside one of this length."""
+        return [longer for longer, table in self._held.items() if longer > length and table]
 
     def _drop(self, length: int, ordinal: int) -> None:
         """Tell the grids that nobody holds a prefix any more."""
@@ -236,12 +250,14 @@ class View:
     """
 
     __slots__ = (
+        "_before",
         "_cursor",
         "_end",
         "_family",
         "_first",
         "_grid",
         "_host_bits",
+        "_last",
         "_layers",
         "_length",
         "_others",
@@ -267,6 +283,7 @@ class View:
         self._tally = grid.watch(self._first, grid.length - block_range.length)
         self._end = self._first + self._tally.capacity
         self._cursor = self._first
+        self._last, self._before = _NONE, self._first
 
     @property
     def family(self) -> Family:
@@ -305,6 +322,7 @@ class View:
             block = self._next_free()
             at = block >> WORD
             word = words.get(at, 0)
+        self._before, self._last = self._cursor, block
         self._cursor = block + 1 if block + 1 < self._end else self._first
         # What `Grid.hold` does for a block of its own size that is known to be free, without looking it up again.
         word |= BIT[block & LOW]
@@ -312,11 +330,11 @@ class View:
             self._grid.bits.fill(at)
         else:
             words[at] = word
-        for order, table in self._layers:
+        for order, table, _ in self._layers:
             if block >> order in table:
                 table[block >> order].free -= 1
         for other in self._others:
-            other.hold(self._length, block)
+            other.hold(self._length, block, clean=True)
         self._table[block] = holder
         return _new(Prefix, (self._family, block << self._host_bits, self._length))
 
@@ -325,7 +343,9 @@ class View:
         wanted = min(len(holders), self._tally.free)
         grid = self._grid
         length = grid.length
+        host_bits = self._host_bits
         blocks: list[int] = []
+        networks: list[int] = []
         while len(blocks) < wanted:
             first = self._next_free()
             word = grid.bits.levels[0].get(first >> WORD, 0) >> (first & LOW)
@@ -333,23 +353,24 @@ class View:
             count = min(clear, self._end - first, wanted - len(blocks))
             for each in (grid, *self._others):
                 each.hold_span(length, first, count)
-            blocks.extend(range(first, first + count))
             after = first + count
+            self._before, self._last = after - 1 if count > 1 else self._cursor, after - 1
+            blocks += range(first, after)
+            networks += range(first << host_bits, after << host_bits, 1 << host_bits)
             self._cursor = after if after < self._end else self._first
         self._table.update(zip(blocks, holders, strict=False))
-        family, host_bits = self._family, self._host_bits
-        return [_new(Prefix, (family, block << host_bits, length)) for block in blocks]
+        return list(map(_PREFIX_OF, zip(repeat(self._family), networks, repeat(length))))
 
     def take_back(self, block: Prefix, holder: Holder) -> None:
-        """Undo an `allocate`: if no other followed, the cursor stands where it stood before (A5)."""
+        """Undo an `allocate`. The cursor stands where it stood before, unless others were given since (A5)."""
         self._space.release(block, holder)
-        ordinal = block.ordinal
-        if self._cursor == ordinal + 1 or (ordinal == self._end - 1 and self._cursor == self._first):
-            self._cursor = ordinal
+        if block.ordinal == self._last and block.length == self._length:
+            self._cursor, self._last = self._before, _NONE
 
     def close(self) -> None:
-        """Give the view up: its pool is gone. What was given stays held."""
+        """Give the view up, once: its pool is gone. What was given stays held; nothing more is given."""
         self._grid.unwatch(self._tally)
+        self._tally = Tally(self._first, self._tally.order, 0)
         if not self._grid.watched:
             self._space.forget_grid(self._grid)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,19 +15,20 @@ class Usage:
 
     def __init__(self, lengths: dict[Family, int]) -> None:
         self._lengths = lengths
-        self._blocks: dict[Family, Counter[Prefix]] = {family: Counter() for family in lengths}
+        self._blocks: dict[Family, dict[Prefix, int]] = {family: {} for family in lengths}
+        """How many nodes have each block: more than one where a third party wrote it twice."""
         self._odd: dict[Family, int] = dict.fromkeys(lengths, 0)
         """How many distinct blocks are not of the pool's size: found on a node, or given by a pool of another size."""
-        self.nodes: Counter[str] = Counter()
+        self.nodes: dict[str, int] = {}
         """The nodes that use the pool, each with its number of blocks."""
 
     def add(self, block: Prefix, node: str) -> None:
         """Count a node's block towards the pool. O(1)."""
         blocks = self._blocks[block.family]
-        blocks[block] += 1
-        if blocks[block] == 1 and block.length != self._lengths[block.family]:
+        if block not in blocks and block.length != self._lengths[block.family]:
             self._odd[block.family] += 1
-        self.nodes[node] += 1
+        blocks[block] = blocks.get(block, 0) + 1
+        self.nodes[node] = self.nodes.get(node, 0) + 1
 
     def remove(self, block: Prefix, node: str) -> None:
         """Undo one `add`. O(1)."""

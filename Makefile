@@ -1,0 +1,82 @@
+# Every target sets up what it needs. `make` alone lists them.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+MUTANTS := .venv-mutants
+EXAMPLE := examples/getting-started
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint types layers unit bench-core mutants crds lock clean
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+run: $(VENV)/.run ## Set up, then plan an example cluster and draw its address space
+	@echo "--- cidrella plan $(EXAMPLE)"
+	@$(BIN)/cidrella plan $(EXAMPLE)
+	@echo "--- cidrella map $(EXAMPLE)"
+	@$(BIN)/cidrella map $(EXAMPLE)
+	@echo "--- try: $(BIN)/cidrella explain big-1 -f $(EXAMPLE)"
+
+test: lint types layers unit ## Set up, then run every check: lint, types, layers, tests with coverage
+
+lint: $(VENV)/.dev ## Check style and formatting
+	@echo "--- lint"
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+
+types: $(VENV)/.dev ## Check types
+	@echo "--- types"
+	@$(BIN)/mypy
+
+layers: $(VENV)/.dev ## Check that nothing imports upwards
+	@echo "--- layers"
+	@$(BIN)/lint-imports --no-cache
+
+unit: $(VENV)/.dev ## Run the tests; the core must be covered to the last branch
+	@echo "--- tests"
+	@$(BIN)/coverage run -m pytest --doctest-modules src tests
+	@$(BIN)/coverage report --include='src/cidrella/core/*' --fail-under=100
+	@$(BIN)/coverage report --omit='src/cidrella/core/*'
+
+bench-core: $(VENV)/.dev ## Measure the allocator; writes build/bench-core.json
+	@$(BIN)/python -m bench.core --json build/bench-core.json
+
+mutants: $(MUTANTS)/.ready ## Mutate the core and count what the tests notice (takes a while)
+	@$(MUTANTS)/bin/python -m bench.mutants
+
+crds: $(VENV)/.run ## Write the committed copy of the CRDs anew
+	@$(BIN)/cidrella crds > deploy/crds/networking.x-k8s.io_clustercidrs.yaml
+
+lock: ## Pin the dependencies anew (needs uv)
+	uv pip compile -q $(LOCK_FLAGS) pyproject.toml requirements/build.in -o requirements/run.txt
+	uv pip compile -q $(LOCK_FLAGS) -c requirements/run.txt pyproject.toml requirements/build.in requirements/dev.in -o requirements/dev.txt
+	uv pip compile -q $(LOCK_FLAGS) -c requirements/dev.txt pyproject.toml requirements/build.in requirements/dev.in requirements/mutants.in -o requirements/mutants.txt
+LOCK_FLAGS := --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-emit-find-links
+
+clean: ## Remove what the targets made
+	rm -rf $(VENV) $(MUTANTS) build mutants .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+
+$(VENV)/bin/python:
+	@echo "--- making a virtual environment with $(PYTHON)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; say which with: make PYTHON=..."; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+
+# The package itself is installed without its dependencies: the hashed files alone decide on those.
+$(VENV)/.run: requirements/run.txt pyproject.toml | $(VENV)/bin/python
+	@echo "--- installing what running needs"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/run.txt
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt $(VENV)/.run
+	@echo "--- installing what testing needs"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@touch $@
+
+$(MUTANTS)/.ready: requirements/mutants.txt pyproject.toml
+	@$(PYTHON) -m venv $(MUTANTS)
+	@$(MUTANTS)/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/mutants.txt
+	@$(MUTANTS)/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@

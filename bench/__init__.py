@@ -1,0 +1,1 @@
+"""Benchmarks: how fast, on what, and beside what."""

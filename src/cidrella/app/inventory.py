@@ -1,0 +1,198 @@
+"""The objects in the input: found, decoded, checked.
+
+What is wrong is collected, not thrown at the first sight of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, TypeVar
+
+from cidrella.app.documents import Document, UnreadableError, read_documents, read_sources
+from cidrella.core.prefix import Prefix, PrefixError
+from cidrella.model import objects
+from cidrella.model.decode import Problem, decode
+from cidrella.model.validate import validate_cluster_cidr, validate_node, validate_service_cidr
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from cidrella.app.documents import FieldPath, Progress
+
+    _Kind = objects.ClusterCIDR | objects.Node | objects.ServiceCIDR
+    K = TypeVar("K", objects.ClusterCIDR, objects.Node, objects.ServiceCIDR)
+
+_SERVICE_CIDR_VERSIONS = tuple(f"networking.k8s.io/{version}" for version in ("v1", "v1beta1", "v1alpha1"))
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A problem with the input: where it is, in which object and field, what is wrong and what to do."""
+
+    source: str
+    line: int | None
+    subject: str
+    """The object, as `Kind name`; empty where it is the file itself."""
+    field: str
+    message: str
+
+    def __str__(self) -> str:
+        place = self.source if self.line is None else f"{self.source}:{self.line}"
+        return ": ".join(part for part in (place, self.subject, self.field, self.message) if part)
+
+
+class InputError(Exception):
+    """The input is wrong: every fault that was found."""
+
+    def __init__(self, faults: list[Fault]) -> None:
+        super().__init__(f"{len(faults)} problems with the input")
+        self.faults = faults
+
+
+@dataclass
+class Inventory:
+    """What the input holds."""
+
+    pools: list[objects.ClusterCIDR] = field(default_factory=list)
+    nodes: list[objects.Node] = field(default_factory=list)
+    services: list[objects.ServiceCIDR] = field(default_factory=list)
+    ignored: Counter[str] = field(default_factory=Counter)
+    """Objects of kinds that are no concern of ours, by kind."""
+    faults: list[Fault] = field(default_factory=list)
+
+    def require_sound(self) -> Inventory:
+        """Itself, or `InputError` if anything was wrong."""
+        if self.faults:
+            raise InputError(self.faults)
+        return self
+
+
+def take_inventory(
+    files: Iterable[str],
+    *,
+    recursive: bool = False,
+    strict: bool = False,
+    progress: Progress = lambda _done, _total: None,
+) -> Inventory:
+    """Read every object there is. Whatever is wrong stands in `faults`; nothing is raised.
+
+    `strict` also finds fault with what a cluster may hold although nobody should write it: podCIDRs that cannot be
+    read.
+    """
+    return _Reader(strict=strict).read(files, recursive=recursive, progress=progress)
+
+
+class _Reader:
+    def __init__(self, *, strict: bool) -> None:
+        self._validate_node = _validate_node_strictly if strict else validate_node
+        self._inventory = Inventory()
+        self._seen: dict[tuple[str, str], Document] = {}
+
+    def read(self, files: Iterable[str], *, recursive: bool, progress: Progress) -> Inventory:
+        try:
+            sources = read_sources(files, recursive=recursive)
+        except UnreadableError as error:
+            self._unreadable(error)
+            return self._inventory
+        for document in read_documents(sources, progress):
+            if isinstance(document, UnreadableError):
+                self._unreadable(document)
+            else:
+                self._take(document)
+        return self._inventory
+
+    def _take(self, document: Document, api_version: str = "", kind: str = "") -> None:
+        raw = document.raw
+        if not isinstance(raw, dict):
+            self._fault(document, "", (), f"must be an object with apiVersion and kind, not {_what(raw)}")
+            return
+        named: object = raw.get("kind", kind)
+        version: object = raw.get("apiVersion", api_version)
+        if not (isinstance(named, str) and named and isinstance(version, str)):
+            self._fault(document, "", ("kind",), "is missing; an object says apiVersion and kind")
+            return
+        if named.endswith("List") and "items" in raw:
+            self._take_items(document, raw["items"], version, named.removesuffix("List"))
+            return
+        match version, named:
+            case objects.API_VERSION, objects.KIND:
+                self._keep(document, objects.ClusterCIDR, validate_cluster_cidr, self._inventory.pools)
+            case "v1", "Node":
+                self._keep(document, objects.Node, self._validate_node, self._inventory.nodes)
+            case _, "ServiceCIDR" if version in _SERVICE_CIDR_VERSIONS:
+                self._keep(document, objects.ServiceCIDR, validate_service_cidr, self._inventory.services)
+            case _:
+                self._pass_over(document, version, named)
+
+    def _take_items(self, document: Document, items: object, api_version: str, kind: str) -> None:
+        """A `List` carries objects that name their kind; a `NodeList` as the API sends it, objects that do not."""
+        if items is None:
+            return
+        if not isinstance(items, list):
+            self._fault(document, f"{kind}List", ("items",), f"must be a list, not {_what(items)}")
+            return
+        for number, raw in enumerate(items):
+            self._take(document.item("items", number, raw=raw), api_version if kind else "", kind)
+
+    def _keep(self, document: Document, kind: type[K], validate: Callable[[K], list[Problem]], into: list[K]) -> None:
+        decoded = decode(document.raw, kind)
+        problems = decoded if isinstance(decoded, list) else validate(decoded)
+        subject = f"{kind.__name__} {_name(document.raw)}"
+        for problem in problems:
+            self._fault(document, subject, problem.path, problem.message, problem.field)
+        if isinstance(decoded, list) or problems:
+            return
+        first = self._seen.setdefault((kind.__name__, decoded.metadata.name), document)
+        if first is not document:
+            where = f"{first.source.name}:{first.line(('metadata', 'name'))}"
+            message = f"is taken: there is one of this name at {where}; names must differ"
+            self._fault(document, subject, ("metadata", "name"), message, "metadata.name")
+        else:
+            into.append(decoded)
+
+    def _pass_over(self, document: Document, api_version: str, kind: str) -> None:
+        """Other kinds are none of our business, unless they are ours under a wrong name."""
+        if kind == objects.KIND:
+            message = f"is {api_version!r}; ours is {objects.API_VERSION}"
+            self._fault(document, f"{kind} {_name(document.raw)}", ("apiVersion",), message)
+        elif api_version.partition("/")[0] == objects.GROUP:
+            close = get_close_matches(kind, [objects.KIND], cutoff=0.8)
+            hint = (
+                f"; did you mean {close[0]}?"
+                if close
+                else f"; the kind known here is {objects.API_VERSION} {objects.KIND}"
+            )
+            self._fault(document, f"{kind} {_name(document.raw)}", ("kind",), f"is not known{hint}")
+        else:
+            self._inventory.ignored[kind] += 1
+
+    def _fault(self, document: Document, subject: str, path: FieldPath, message: str, shown: str = "") -> None:
+        where = shown or ".".join(map(str, path))
+        self._inventory.faults.append(Fault(document.source.name, document.line(path), subject, where, message))
+
+    def _unreadable(self, error: UnreadableError) -> None:
+        self._inventory.faults.append(Fault(error.source, error.line, "", "", error.message))
+
+
+def _validate_node_strictly(node: objects.Node) -> list[Problem]:
+    """A node's podCIDRs may be in any old form (N7), but must be readable."""
+    problems = validate_node(node)
+    for number, text in enumerate(node.spec.pod_cidrs or ()):
+        try:
+            Prefix.parse_lenient(text)
+        except PrefixError as error:
+            problems.append(Problem(("spec", "podCIDRs", number), f"{text!r} {error}"))
+    return problems
+
+
+def _name(raw: object) -> str:
+    metadata = raw.get("metadata") if isinstance(raw, dict) else None
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    return name if isinstance(name, str) and name else "without a name"
+
+
+def _what(raw: object) -> str:
+    names = {dict: "an object", list: "a list", str: "text", bool: "true or false", int: "a number", float: "a number"}
+    return names.get(type(raw), "nothing")

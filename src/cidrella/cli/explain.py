@@ -1,0 +1,99 @@
+"""`cidrella explain`: why a node gets what it gets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cidrella.app.planning import NoSuchNodeError, Options, explain_node
+from cidrella.cli import shared
+from cidrella.cli.structured import structured
+
+if TYPE_CHECKING:
+    from cidrella.app.planning import Explanation
+    from cidrella.core.explain import Verdict
+
+
+def explain(
+    node: Annotated[str, typer.Argument(metavar="NODE", help="The node's name.", show_default=False)],
+    files: shared.Files = None,
+    filename: shared.FileOptions = None,
+    recursive: shared.Recursive = False,
+    service_cluster_ip_range: shared.ServiceRanges = "",
+    wait_for_labels: shared.WaitForLabels = True,
+    output: shared.Format = shared.Output.TABLE,
+) -> None:
+    """Show every pool, whether it applies to a node and why, the order in which they are tried, and what the node gets.
+
+    The room in each pool is what there is when the node's turn comes, those before it in the input served. The rules
+    named are those of docs/rules.md.
+    """
+    options = Options(shared.parse_service_ranges(service_cluster_ip_range), wait_for_labels=wait_for_labels)
+    inventory = shared.read_input(filename, files, recursive=recursive).require_sound()
+    try:
+        result = explain_node(inventory, options, node)
+    except NoSuchNodeError as error:
+        raise typer.BadParameter(str(error)) from error
+    text = _as_text(result) if output is shared.Output.TABLE else structured(_as_object(result), output)
+    typer.echo(text, nl=False)
+
+
+def _as_text(result: Explanation) -> str:
+    labels = ", ".join(f"{key}={value}" for key, value in result.node.labels.items()) or "none"
+    lines = [f"node {result.node.name}", f"  labels: {labels}", ""]
+    applying = [(verdict, room) for verdict, room in zip(result.verdicts, result.rooms, strict=True) if verdict.applies]
+    lines.append("tried in this order:" if applying else "no pool applies")
+    for number, (verdict, room) in enumerate(applying, 1):
+        lines.append(f"  {number}. {verdict.pool.name}  {_ranges(verdict)}  {'' if room else 'FULL'}".rstrip())
+        lines.append(f"     {verdict.why}")
+        if not room:
+            lines.append(f"     no room: {_full(verdict)}")
+        if verdict.before_next:
+            lines.append(f"     {verdict.before_next}")
+    others = [verdict for verdict in result.verdicts if not verdict.applies]
+    if others:
+        lines += ["", "not applying:"]
+        for verdict in others:
+            lines += [f"  - {verdict.pool.name}  {_ranges(verdict)}", f"     {verdict.why}"]
+    return "\n".join([*lines, "", _outcome(result)]) + "\n"
+
+
+def _outcome(result: Explanation) -> str:
+    decision = result.decision
+    blocks = ", ".join(map(str, decision.blocks)) or "no block"
+    pool = f" from {decision.pool_name}" if decision.pool_name else ""
+    message = f": {decision.message}" if decision.message else ""
+    return f"{decision.outcome.value}: {blocks}{pool}{message}"
+
+
+def _ranges(verdict: Verdict) -> str:
+    return ", ".join(f"{cidr} by /{length}" for cidr, length in verdict.pool.spec.ranges)
+
+
+def _full(verdict: Verdict) -> str:
+    return ", ".join(f"{view.block_range} has no /{view.length} left" for view in verdict.pool.full())
+
+
+def _as_object(result: Explanation) -> dict[str, object]:
+    decision = result.decision
+    return {
+        "node": {"name": result.node.name, "labels": dict(result.node.labels)},
+        "pools": [
+            {
+                "name": verdict.pool.name,
+                "applies": verdict.applies,
+                "matched": verdict.matched,
+                "why": verdict.why,
+                "room": room,
+                "beforeNext": verdict.before_next or None,
+            }
+            for verdict, room in zip(result.verdicts, result.rooms, strict=True)
+        ],
+        "decision": {
+            "outcome": decision.outcome.value,
+            "podCIDRs": [str(block) for block in decision.blocks],
+            "clusterCIDR": decision.pool_name or None,
+            "message": decision.message,
+        },
+    }

@@ -1,0 +1,130 @@
+"""`cidrella plan`: what every node gets, and what is left."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cidrella.app.planning import Options, make_plan
+from cidrella.cli import shared
+from cidrella.cli.structured import structured
+from cidrella.cli.table import table
+from cidrella.core.prefix import Family
+
+if TYPE_CHECKING:
+    from cidrella.app.planning import Plan, PoolCount
+
+SOME_WAIT = 3
+"""The exit code of a plan in which not every node has its blocks."""
+
+
+def plan(
+    files: shared.Files = None,
+    filename: shared.FileOptions = None,
+    recursive: shared.Recursive = False,
+    service_cluster_ip_range: shared.ServiceRanges = "",
+    add_nodes: Annotated[
+        int, typer.Option(min=0, metavar="N", help="What if: so many more nodes, after those of the input.")
+    ] = 0,
+    labels: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE[,…]", help="The labels of the added nodes.", show_default=False),
+    ] = None,
+    wait_for_labels: shared.WaitForLabels = True,
+    output: shared.Format = shared.Output.TABLE,
+) -> None:
+    """Show what every node gets, and what is left of each pool.
+
+    Nodes that have podCIDRs keep them; the others are served in the order of the input. Nothing is changed anywhere.
+
+    Exit code 0: every node has its blocks. 3: some wait, or have podCIDRs that cannot be read. 2: the input is wrong.
+
+    Try: kubectl get nodes,clustercidrs,servicecidrs -o yaml | cidrella plan -f -
+    """
+    options = Options(
+        shared.parse_service_ranges(service_cluster_ip_range), add_nodes, _labels(labels, add_nodes), wait_for_labels
+    )
+    inventory = shared.read_input(filename, files, recursive=recursive).require_sound()
+    result = make_plan(inventory, options)
+    text = _as_table(result) if output is shared.Output.TABLE else structured(_as_object(result), output)
+    typer.echo(text, nl=False)
+    if not result.complete:
+        raise typer.Exit(SOME_WAIT)
+
+
+def _labels(texts: list[str] | None, add_nodes: int) -> dict[str, str]:
+    pairs = [pair for text in texts or [] for pair in text.split(",") if pair]
+    if pairs and not add_nodes:
+        raise typer.BadParameter("--labels are those of added nodes; say how many with --add-nodes")
+    labels: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise typer.BadParameter(f"--labels: {pair!r} is no label; write KEY=VALUE")
+        labels[key] = value
+    return labels
+
+
+def _as_object(plan: Plan) -> dict[str, object]:
+    result: dict[str, object] = {
+        "nodes": [
+            {
+                "name": each.node,
+                "podCIDRs": [str(block) for block in each.blocks],
+                "clusterCIDR": each.pool_name or None,
+                "outcome": each.outcome.value,
+                "message": each.message,
+            }
+            for each in plan.decisions
+        ],
+        "pools": [
+            {"name": pool.name, "ipv4": _family(pool, Family.IPV4), "ipv6": _family(pool, Family.IPV6)}
+            for pool in plan.pools
+        ],
+    }
+    if plan.what_if:
+        result["whatIf"] = {
+            "addNodes": plan.what_if.asked,
+            "fit": plan.what_if.fit,
+            "stoppedBy": plan.what_if.stopped_by or None,
+        }
+    return result
+
+
+def _family(pool: PoolCount, family: Family) -> dict[str, object] | None:
+    count = pool.families.get(family)
+    if count is None:
+        return None
+    return {"cidr": count.cidr, "capacity": count.capacity, "allocated": count.allocated, "free": count.free}
+
+
+def _as_table(plan: Plan) -> str:
+    nodes = table(
+        ("NODE", "OUTCOME", "PODCIDRS", "CLUSTERCIDR", "MESSAGE"),
+        [
+            (each.node, each.outcome.value, ",".join(map(str, each.blocks)), each.pool_name, each.message)
+            for each in plan.decisions
+        ],
+    )
+    pools = table(
+        ("CLUSTERCIDR", "RANGE", "PER NODE", "CAPACITY", "ALLOCATED", "FREE"),
+        [
+            (pool.name, count.cidr, f"/{count.length}", *map(str, (count.capacity, count.allocated, count.free)))
+            for pool in plan.pools
+            for count in pool.families.values()
+        ],
+    )
+    outcomes = ", ".join(f"{count} {outcome}" for outcome, count in plan.outcomes.most_common())
+    plural = "" if len(plan.decisions) == 1 else "s"
+    lines = [f"{len(plan.decisions)} node{plural}" + (f": {outcomes}" if outcomes else "")]
+    if plan.what_if:
+        lines += [f"{plan.what_if.fit} of {plan.what_if.asked} more nodes fit", _next(plan)]
+    return f"{nodes}\n{pools}\n" + "".join(f"{line}\n" for line in lines)
+
+
+def _next(plan: Plan) -> str:
+    assert plan.what_if is not None
+    if not plan.what_if.stopped_by:
+        return "the next one would fit, too"
+    return f"the next one would wait: {plan.what_if.stopped_by}"

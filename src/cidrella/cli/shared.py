@@ -1,0 +1,132 @@
+"""What the commands share: their common options, reading the input with a progress bar, and how faults are shown."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from enum import Enum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+from cidrella.app.inventory import InputError, take_inventory
+from cidrella.core.prefix import Prefix, PrefixError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cidrella.app.inventory import Fault, Inventory
+
+WRONG_INPUT = 2
+"""The exit code for input that is wrong."""
+
+_WORTH_A_BAR = 2_000_000
+"""Bytes of input from which on a progress bar is shown: about a second of YAML."""
+
+_FAULTS_SHOWN = 200
+
+
+class Output(Enum):
+    """How a result is written."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+Files = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[FILES]...", help="More files and directories, the same as with -f.", show_default=False),
+]
+FileOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-f",
+        "--filename",
+        metavar="FILE",
+        help="YAML or JSON: a file, a directory, or - for standard input. May be given several times.",
+        show_default=False,
+    ),
+]
+Recursive = Annotated[bool, typer.Option("-R", "--recursive", help="Look into the directories below a directory, too.")]
+ServiceRanges = Annotated[
+    str,
+    typer.Option(
+        "--service-cluster-ip-range",
+        metavar="CIDR[,CIDR]",
+        help="Ranges of Services, which are never given to nodes: one, or one of each family.",
+        show_default=False,
+    ),
+]
+WaitForLabels = Annotated[
+    bool,
+    typer.Option(
+        "--wait-for-cloud-provider/--no-wait-for-cloud-provider",
+        help="Keep nodes waiting that a cloud provider has yet to initialise: labels that choose pools may be missing.",
+    ),
+]
+Format = Annotated[Output, typer.Option("-o", "--output", help="How to write the result.")]
+
+
+def read_input(files: list[str] | None, more: list[str] | None, *, recursive: bool, strict: bool = False) -> Inventory:
+    """Everything in the named files, faults included. A bar shows where large input stands."""
+    names = [*(files or []), *(more or [])]
+    if not names:
+        raise typer.BadParameter("say where the objects are: -f FILE, -f DIRECTORY, or -f - for standard input")
+    console = Console(stderr=True)
+    with Progress(
+        TextColumn("reading"), BarColumn(), DownloadColumn(), TimeRemainingColumn(), console=console, transient=True
+    ) as bar:
+        task = bar.add_task("reading", total=None, visible=False)
+        return take_inventory(
+            names,
+            recursive=recursive,
+            strict=strict,
+            progress=lambda done, total: bar.update(
+                task, completed=done, total=total, visible=console.is_terminal and total > _WORTH_A_BAR
+            ),
+        )
+
+
+def parse_service_ranges(text: str) -> list[Prefix]:
+    """The flag's ranges. One with host bits set is masked, with a warning, as the flag's other readers do."""
+    ranges: list[Prefix] = []
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        try:
+            cidr = Prefix.parse_lenient(part)
+        except PrefixError as error:
+            raise typer.BadParameter(f"--service-cluster-ip-range: {part!r} {error}") from error
+        if str(cidr) != part:
+            warn(f"--service-cluster-ip-range: {part} is read as {cidr}")
+        ranges.append(cidr)
+    if len({cidr.family for cidr in ranges}) < len(ranges):
+        raise typer.BadParameter("--service-cluster-ip-range: give one range, or one of each family")
+    return ranges
+
+
+def warn(message: str) -> None:
+    """A remark that is no part of the result."""
+    typer.echo(f"warning: {message}", err=True)
+
+
+def show_faults(faults: list[Fault]) -> None:
+    """One line each, as compilers write them, so that editors find the place."""
+    for fault in faults[:_FAULTS_SHOWN]:
+        typer.echo(str(fault), err=True)
+    if len(faults) > _FAULTS_SHOWN:
+        typer.echo(f"and {len(faults) - _FAULTS_SHOWN} more", err=True)
+    typer.echo(f"{len(faults)} problem{'' if len(faults) == 1 else 's'}; nothing was done", err=True)
+
+
+@contextmanager
+def complain() -> Iterator[None]:
+    """Turn what is wrong with the input into lines on standard error and an exit code."""
+    try:
+        yield
+    except InputError as error:
+        show_faults(error.faults)
+        sys.exit(WRONG_INPUT)
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,86 @@
+"""From objects of the API to what the core reasons about."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cidrella.core import decision
+from cidrella.core.pool import PoolRange, PoolSpec
+from cidrella.core.prefix import Prefix
+from cidrella.core.selector import Operator, Requirement, Selector, Term
+from cidrella.model.objects import POOL_ANNOTATION, UNINITIALIZED_TAINT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from cidrella.model.objects import (
+        ClusterCIDR,
+        ClusterCIDRSpec,
+        Node,
+        NodeSelector,
+        NodeSelectorRequirement,
+        ServiceCIDR,
+    )
+
+
+def pool_spec(obj: ClusterCIDR) -> PoolSpec:
+    """The pool that a valid ClusterCIDR describes."""
+    return PoolSpec(
+        name=obj.metadata.name,
+        ranges=tuple(_ranges(obj.spec)),
+        selector=_selector(obj.spec.node_selector),
+        created=obj.metadata.creation_timestamp or "",
+        terminating=obj.metadata.deletion_timestamp is not None,
+    )
+
+
+def node_facts(obj: Node) -> decision.Node:
+    """What bears on the blocks of a node. Its podCIDRs are handed on as they stand (N7)."""
+    only_one = [obj.spec.pod_cidr] if obj.spec.pod_cidr else []
+    return decision.Node(
+        name=obj.metadata.name,
+        labels=obj.metadata.labels,
+        uid=obj.metadata.uid,
+        pod_cidrs=tuple(obj.spec.pod_cidrs or only_one),
+        pool=obj.metadata.annotations.get(POOL_ANNOTATION, ""),
+        terminating=obj.metadata.deletion_timestamp is not None,
+        uninitialized=any(taint.key == UNINITIALIZED_TAINT for taint in obj.spec.taints),
+    )
+
+
+def service_ranges(obj: ServiceCIDR) -> list[Prefix]:
+    """The ranges of a ServiceCIDR (A7). Raises `PrefixError` for one that cannot be read at all, as no valid one has.
+
+    Read leniently, since Services get addresses from it whatever its spelling.
+    """
+    return [Prefix.parse_lenient(text) for text in obj.spec.cidrs]
+
+
+def _ranges(spec: ClusterCIDRSpec) -> Iterator[PoolRange]:
+    """IPv4 first, as in `podCIDRs`."""
+    if spec.ipv4:
+        yield _range(spec.ipv4, spec.per_node_host_bits)
+    if spec.ipv6:
+        own = spec.per_node_host_bits_ipv6
+        yield _range(spec.ipv6, spec.per_node_host_bits if own is None else own)
+
+
+def _range(text: str, host_bits: int) -> PoolRange:
+    cidr = Prefix.parse(text)
+    return PoolRange(cidr, cidr.family.bits - host_bits)
+
+
+def _selector(selector: NodeSelector | None) -> Selector | None:
+    """The selector, or None where it is absent or has no terms (S2)."""
+    if selector is None or not selector.node_selector_terms:
+        return None
+    return Selector(
+        tuple(
+            Term(_requirements(term.match_expressions), _requirements(term.match_fields))
+            for term in selector.node_selector_terms
+        )
+    )
+
+
+def _requirements(requirements: Iterable[NodeSelectorRequirement]) -> tuple[Requirement, ...]:
+    return tuple(Requirement(each.key, Operator(each.operator), tuple(each.values)) for each in requirements)

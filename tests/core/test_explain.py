@@ -1,0 +1,125 @@
+"""Why a node gets what it gets, in words that agree with what the planner does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cidrella.core.explain import Verdict, explain
+from cidrella.core.index import PoolIndex
+from tests.core.build import node, pool, spec
+from tests.core.test_index import kinds, ranges, selectors
+
+if TYPE_CHECKING:
+    from cidrella.core.pool import PoolSpec
+    from cidrella.core.selector import Selector
+
+NODE = node("n1", "size=big rack=r1")
+
+
+def verdicts(*specs: str | tuple[str, str], of: str = "size=big rack=r1") -> list[Verdict]:
+    """Explain pools named a, b, c, …, each written as its range, or as its range and its selector."""
+    pairs = [(each, None) if isinstance(each, str) else each for each in specs]
+    made = [pool(spec(name, cidr, where=where)) for name, (cidr, where) in zip("abcdef", pairs, strict=False)]
+    return explain(node("n1", of), made)
+
+
+def names(given_verdicts: list[Verdict]) -> list[str]:
+    return [each.pool.name for each in given_verdicts]
+
+
+def test_those_that_apply_come_first_in_order() -> None:
+    """S2, S3: pools that apply stand in the order in which they are tried, the others after them by name."""
+    found = verdicts(
+        ("10.0.0.0/24 /28", "size=small"), "10.0.0.0/24 /28", ("10.0.0.0/24 /28", "size"), ("10.0.0.0/24 /28", "gpu")
+    )
+    assert names(found) == ["c", "b", "a", "d"]
+    assert [each.applies for each in found] == [True, True, False, False]
+    assert [each.matched for each in found] == [1, 0, 0, 0]
+
+
+@given(st.lists(st.tuples(ranges, st.none() | selectors), max_size=8), kinds)
+def test_the_order_is_the_planners(
+    pools: list[tuple[tuple[str, ...], Selector | None]], kind: tuple[str, dict[str, str]]
+) -> None:
+    """S3, S5: what is explained to apply, and its order, is what the planner's index finds."""
+    index = PoolIndex()
+    made = [pool(spec(f"p{number}", *cidrs, where=where)) for number, (cidrs, where) in enumerate(pools)]
+    for each in made:
+        index.add(each)
+    name, labels = kind
+    matching, defaults = index.lanes(name, labels)
+    written = " ".join(f"{key}={value}" for key, value in labels.items())
+    found = explain(node(name, written), made)
+    assert [each.pool for each in found if each.applies] == matching.pools + defaults.pools
+    assert len(found) == len(made)
+    assert [bool(each.before_next) for each in found] == [
+        number < sum(each.applies for each in found) - 1 for number in range(len(found))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("written", "why"),
+    [
+        (spec("p", "10.0.0.0/24 /28"), "it has no selector: a default for every node (S2)"),
+        (spec("p", "10.0.0.0/24 /28", where="size"), "its selector matches with 1 requirement (S1)"),
+        (spec("p", "10.0.0.0/24 /28", where="size and rack=r1"), "its selector matches with 2 requirements (S1)"),
+        (spec("p", "10.0.0.0/24 /28", terminating=True), "it is being deleted and gives nothing (S6)"),
+        (spec("p", "10.0.0.0/24 /28", problem="odd"), "it is invalid and gives nothing (S6): odd"),
+        (spec("p", "10.0.0.0/24 /28", problem="odd", terminating=True), "it is invalid and gives nothing (S6): odd"),
+        (
+            spec("p", "10.0.0.0/24 /28", where="size=small and gpu and rack"),
+            "its selector does not match (S1): size In (small), but the node has size=big and "
+            "gpu Exists, but the node has no such label",
+        ),
+        (
+            spec("p", "10.0.0.0/24 /28", where="@metadata.name=n2 or !size or nothing"),
+            "its selector does not match (S1): metadata.name In (n2); or: "
+            "size DoesNotExist, but the node has size=big; or: an empty term matches nothing",
+        ),
+    ],
+)
+def test_why(written: PoolSpec, why: str) -> None:
+    """S1, S2, S6: each pool says why it applies, or what the node lacks in each of its terms."""
+    (verdict,) = explain(NODE, [pool(written)])
+    assert verdict.why == why
+    assert verdict.applies == ("(S2)" in why or "matches with" in why)
+    assert verdict.before_next == ""
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "rule"),
+    [
+        (("10.0.0.0/8 /28", "size"), "10.0.0.0/24 /28", "S3.1: it has a selector; b is a default"),
+        (("10.0.0.0/8 /28", "size and rack"), ("10.0.0.0/24 /28", "size"), "S3.2: it meets 2 requirements; b 1"),
+        ("10.0.0.0/25 /28", "10.0.0.0/24 /28", "S3.3: it has 8 Pod CIDRs in all; b 16"),
+        ("10.0.0.0/25 /29", "10.0.0.0/24 /28", "S3.4: it has 3 host bits a node; b 4"),
+        (("10.1.0.0/24 /28", "rack"), ("10.0.0.0/24 /28", "size"), "S3.5: it has the selector whose text sorts first"),
+        ("10.2.0.0/24 /28", "10.10.0.0/24 /28", "S3.5: it has the lower first address"),
+        ("10.0.0.0/24 /28", "10.0.0.0/24 /28", "S3.5: it has the name that sorts first"),
+    ],
+)
+def test_which_point_of_the_order_decided(one: str | tuple[str, str], two: str | tuple[str, str], rule: str) -> None:
+    """S3: between neighbours the first point on which they differ is named, with what was compared."""
+    found = verdicts(one, two)
+    assert names(found) == ["a", "b"]
+    assert found[0].before_next == f"before b by {rule}"
+    assert found[1].before_next == ""
+
+
+def test_room() -> None:
+    """S4: a pool has room when all of its families have."""
+    dual = pool(spec("p", "10.0.0.0/24 /28", "fd00::/64 /64"))
+    (verdict,) = explain(NODE, [dual])
+    assert verdict.room
+    dual.views[1].allocate("somebody")
+    assert not verdict.room
+
+
+def test_nothing_to_explain() -> None:
+    """S2: without pools there is nothing to say, and a node that none applies to still hears of each."""
+    assert explain(NODE, []) == []
+    assert names(verdicts(("10.0.0.0/24 /28", "b"), ("10.0.0.0/24 /28", "a"))) == ["a", "b"]
