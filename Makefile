@@ -7,7 +7,7 @@ MUTANTS := .venv-mutants
 EXAMPLE := examples/getting-started
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types layers unit bench-core mutants crds lock clean
+.PHONY: help run test lint types layers unit bench-core mutants crds pictures lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -48,6 +48,9 @@ mutants: $(MUTANTS)/.ready ## Mutate the core and count what the tests notice (t
 
 crds: $(VENV)/.run ## Write the committed copy of the CRDs anew
 	@$(BIN)/cidrella crds > deploy/crds/networking.x-k8s.io_clustercidrs.yaml
+
+pictures: $(VENV)/.run ## Draw the pictures in docs/images anew
+	@$(BIN)/cidrella map $(EXAMPLE) --svg docs/images/getting-started.svg
 
 lock: ## Pin the dependencies anew (needs uv)
 	uv pip compile -q $(LOCK_FLAGS) pyproject.toml requirements/build.in -o requirements/run.txt

@@ -34,7 +34,7 @@ from cidrella.core.space import AddressSpace
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cidrella.core.space import View
+    from cidrella.core.view import View
 
 REPEATS = 5
 BLOCKS = 65_536

@@ -8,8 +8,14 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    import pytest
+
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "default")
 
 settings.register_profile("default", max_examples=60, stateful_step_count=25, deadline=None)
 settings.register_profile("ci", max_examples=300, stateful_step_count=50, deadline=None, derandomize=True)
@@ -22,4 +28,11 @@ settings.register_profile(
     database=None,
     suppress_health_check=list(HealthCheck),
 )
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+settings.load_profile(PROFILE)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give mutmut what it asks tests for: 3.8 wants `_nodeid`, which pytest has called `nodeid` alone since 9.2."""
+    if PROFILE == "mutants":
+        for item in items:
+            vars(item).setdefault("_nodeid", item.nodeid)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +15,9 @@ from cidrella.core.prefix import Family
 from cidrella.core.selector import NAME_FIELD, Operator, Requirement, Selector, Term
 from tests.core.build import pool, selector, spec
 from tests.core.counting import CountingList, Meter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # --- S1 and S3 as they are written, looking at every pool ---
 
@@ -120,6 +125,15 @@ def steps(draw: st.DrawFn) -> list[PoolSpec | int]:
     return result
 
 
+@pytest.fixture(scope="module", params=[0, 16], ids=["many keys", "few keys"])
+def _keys(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Tell nodes apart in the way meant for many label keys, and in the way meant for few."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(index_module, "_FEW_KEYS", request.param)
+        yield
+
+
+@pytest.mark.usefixtures("_keys")
 @given(steps(), st.lists(kinds, min_size=2, max_size=6))
 def test_lanes_are_those_of_looking_at_every_pool(
     order_of_events: list[PoolSpec | int], asking: list[tuple[str, dict[str, str]]]

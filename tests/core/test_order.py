@@ -159,3 +159,8 @@ def test_defaults_are_ordered_too() -> None:
 def test_rank(written: PoolSpec, expected: Rank) -> None:
     """S3: a pool's rank is its smaller capacity, its host bits, its selector's text, its first address, its name."""
     assert rank(written) == expected
+
+
+def test_a_pool_at_work_shows_its_name() -> None:
+    """S3: in a list of pools, as failures print it, each is told by its name."""
+    assert repr(pool(spec("p", "10.0.0.0/24 /28"))) == "Pool(p)"

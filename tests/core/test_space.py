@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cidrella.core import grid as grid_module
 from cidrella.core.prefix import Family, Prefix
-from cidrella.core.space import AddressSpace, Holding, NotHeldError, View
+from cidrella.core.space import AddressSpace, Holding, NotHeldError
 from tests.core.build import prefix
 from tests.core.counting import CountedBits, CountingDict, Meter
+
+if TYPE_CHECKING:
+    from cidrella.core.view import View
 
 
 def view_of(cidr: str, length: int) -> View:

@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 SUFFIXES = (".yaml", ".yml", ".json")
 STDIN = "-"
 
+_DEPTH_MAX = 200
+_BRACKETS = re.compile(r"[\[\]{}]")
+_COMPACT_NESTING = re.compile(r"^ {400}|(?:[-?:][ \t]+){50}", re.MULTILINE)
+"""What many levels without brackets look like: far to the right, or `- - - -`."""
+
 
 class Progress(Protocol):
     """Told how much of what there is to read has been read."""
@@ -78,13 +83,15 @@ class Source:
         if text.lstrip()[:1] in ("{", "["):
             try:
                 raw = msgspec.json.decode(self.data)
-            except msgspec.DecodeError:
+            except (msgspec.DecodeError, RecursionError):
                 pass  # YAML may begin with a bracket too, and its parser knows the line
             else:
                 progress(len(self.data))
                 yield Document(self, 0, raw)
                 return
         try:
+            if _may_be_deep(text):
+                _refuse_depth(self.name, text)
             for number, raw in enumerate(yaml.load_all(_Counted(self.data, progress), Loader=_Loader)):
                 if raw is not None:
                     yield Document(self, number, raw)
@@ -156,7 +163,8 @@ def read_sources(names: Iterable[str], *, recursive: bool = False) -> list[Sourc
             continue
         for path in _files(Path(name), recursive=recursive):
             try:
-                sources.setdefault(str(path.resolve()), Source(str(path), path.read_bytes()))
+                source = Source(str(path), path.read_bytes())
+                sources.setdefault(str(path.resolve()), source)
             except OSError as error:
                 raise UnreadableError(str(path), None, f"cannot be read: {error.strerror}") from error
     return list(sources.values())
@@ -201,6 +209,31 @@ class _Counted(BytesIO):
         chunk = super().read(size)
         self._progress(self.tell())
         return chunk
+
+
+def _may_be_deep(text: str) -> bool:
+    """Whether a glance does not rule out that something is nested deeper than the parser can bear: it would crash."""
+    if _COMPACT_NESTING.search(text):
+        return True
+    depth = 0
+    for bracket in _BRACKETS.findall(text):
+        depth += 1 if bracket in "[{" else -1
+        if depth > _DEPTH_MAX:
+            return True
+    return False
+
+
+def _refuse_depth(source: str, text: str) -> None:
+    """Look closely, without recursion. Raises `UnreadableError` where it is too deep."""
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > _DEPTH_MAX:
+            line = event.start_mark.line + 1
+            raise UnreadableError(source, line, f"is nested more than {_DEPTH_MAX} deep; no object of ours is")
 
 
 def _child(node: yaml.Node, step: str | int) -> tuple[yaml.Node, yaml.Node] | None:

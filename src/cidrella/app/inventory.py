@@ -5,6 +5,7 @@ What is wrong is collected, not thrown at the first sight of it.
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -14,6 +15,7 @@ from cidrella.app.documents import Document, UnreadableError, read_documents, re
 from cidrella.core.prefix import Prefix, PrefixError
 from cidrella.model import objects
 from cidrella.model.decode import Problem, decode
+from cidrella.model.rules import HOST_BITS_MIN
 from cidrella.model.validate import validate_cluster_cidr, validate_node, validate_service_cidr
 
 if TYPE_CHECKING:
@@ -101,6 +103,8 @@ class _Reader:
                 self._unreadable(document)
             else:
                 self._take(document)
+        place = {source.name: number for number, source in enumerate(sources)}
+        self._inventory.faults.sort(key=lambda fault: (place[fault.source], fault.line or 0))
         return self._inventory
 
     def _take(self, document: Document, api_version: str = "", kind: str = "") -> None:
@@ -138,7 +142,10 @@ class _Reader:
 
     def _keep(self, document: Document, kind: type[K], validate: Callable[[K], list[Problem]], into: list[K]) -> None:
         decoded = decode(document.raw, kind)
-        problems = decoded if isinstance(decoded, list) else validate(decoded)
+        if isinstance(decoded, list):
+            problems = decoded + _further(document.raw, decoded, kind, validate)
+        else:
+            problems = validate(decoded)
         subject = f"{kind.__name__} {_name(document.raw)}"
         for problem in problems:
             self._fault(document, subject, problem.path, problem.message, problem.field)
@@ -158,13 +165,9 @@ class _Reader:
             message = f"is {api_version!r}; ours is {objects.API_VERSION}"
             self._fault(document, f"{kind} {_name(document.raw)}", ("apiVersion",), message)
         elif api_version.partition("/")[0] == objects.GROUP:
-            close = get_close_matches(kind, [objects.KIND], cutoff=0.8)
-            hint = (
-                f"; did you mean {close[0]}?"
-                if close
-                else f"; the kind known here is {objects.API_VERSION} {objects.KIND}"
-            )
-            self._fault(document, f"{kind} {_name(document.raw)}", ("kind",), f"is not known{hint}")
+            close = get_close_matches(kind.lower(), [objects.KIND.lower()], cutoff=0.8)
+            hint = f"did you mean {objects.KIND}?" if close else f"the kind known here is {objects.KIND}"
+            self._fault(document, f"{kind} {_name(document.raw)}", ("kind",), f"is not known; {hint}")
         else:
             self._inventory.ignored[kind] += 1
 
@@ -174,6 +177,25 @@ class _Reader:
 
     def _unreadable(self, error: UnreadableError) -> None:
         self._inventory.faults.append(Fault(error.source, error.line, "", "", error.message))
+
+
+def _further(raw: object, found: list[Problem], kind: type[K], validate: Callable[[K], list[Problem]]) -> list[Problem]:
+    """What else is wrong with an object that cannot be decoded, judged by the rest of it if that can stand alone."""
+    rest = copy.deepcopy(raw)
+    for problem in found:
+        _remove(rest, problem.path)
+    if isinstance(rest, dict) and isinstance(rest.get("spec"), dict) and kind is objects.ClusterCIDR:
+        rest["spec"].setdefault("perNodeHostBits", HOST_BITS_MIN)  # fits wherever anything does
+    decoded = decode(rest, kind)
+    known = {problem.path for problem in found}
+    return [] if isinstance(decoded, list) else [each for each in validate(decoded) if each.path not in known]
+
+
+def _remove(raw: object, path: FieldPath) -> None:
+    for step in path[:-1]:
+        raw = raw[step] if isinstance(raw, dict | list) else None  # type: ignore[index]
+    if isinstance(raw, dict) and path:
+        raw.pop(path[-1], None)
 
 
 def _validate_node_strictly(node: objects.Node) -> list[Problem]:

@@ -30,7 +30,7 @@ def explain(
     named are those of docs/rules.md.
     """
     options = Options(shared.parse_service_ranges(service_cluster_ip_range), wait_for_labels=wait_for_labels)
-    inventory = shared.read_input(filename, files, recursive=recursive).require_sound()
+    inventory = shared.read_sound_input(filename, files, recursive=recursive)
     try:
         result = explain_node(inventory, options, node)
     except NoSuchNodeError as error:

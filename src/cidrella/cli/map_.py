@@ -34,7 +34,7 @@ def draw(
 ) -> None:
     """Draw the address space as the plan leaves it: who holds what, what is free, what is a service range."""
     options = Options(shared.parse_service_ranges(service_cluster_ip_range), wait_for_labels=wait_for_labels)
-    inventory = shared.read_input(filename, files, recursive=recursive).require_sound()
+    inventory = shared.read_sound_input(filename, files, recursive=recursive)
     result = make_map(make_plan(inventory, options))
     if svg_file is None:
         console = Console(highlight=False, soft_wrap=True)

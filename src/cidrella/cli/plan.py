@@ -45,7 +45,7 @@ def plan(
     options = Options(
         shared.parse_service_ranges(service_cluster_ip_range), add_nodes, _labels(labels, add_nodes), wait_for_labels
     )
-    inventory = shared.read_input(filename, files, recursive=recursive).require_sound()
+    inventory = shared.read_sound_input(filename, files, recursive=recursive)
     result = make_plan(inventory, options)
     text = _as_table(result) if output is shared.Output.TABLE else structured(_as_object(result), output)
     typer.echo(text, nl=False)

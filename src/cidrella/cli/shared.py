@@ -38,7 +38,7 @@ class Output(Enum):
 
 Files = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[FILES]...", help="More files and directories, the same as with -f.", show_default=False),
+    typer.Argument(metavar="FILES", help="More files and directories, the same as with -f.", show_default=False),
 ]
 FileOptions = Annotated[
     list[str] | None,
@@ -76,18 +76,24 @@ def read_input(files: list[str] | None, more: list[str] | None, *, recursive: bo
     if not names:
         raise typer.BadParameter("say where the objects are: -f FILE, -f DIRECTORY, or -f - for standard input")
     console = Console(stderr=True)
-    with Progress(
-        TextColumn("reading"), BarColumn(), DownloadColumn(), TimeRemainingColumn(), console=console, transient=True
-    ) as bar:
+    columns = TextColumn("reading"), BarColumn(), DownloadColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("reading", total=None, visible=False)
         return take_inventory(
             names,
             recursive=recursive,
             strict=strict,
-            progress=lambda done, total: bar.update(
-                task, completed=done, total=total, visible=console.is_terminal and total > _WORTH_A_BAR
-            ),
+            progress=lambda done, total: bar.update(task, completed=done, total=total, visible=total > _WORTH_A_BAR),
         )
+
+
+def read_sound_input(files: list[str] | None, more: list[str] | None, *, recursive: bool) -> Inventory:
+    """The same, for commands that work only on input without faults. What they will miss in it is said."""
+    inventory = read_input(files, more, recursive=recursive).require_sound()
+    if not inventory.pools:
+        ignored = ", ".join(f"{count} {kind}" for kind, count in sorted(inventory.ignored.items()))
+        warn("there is no ClusterCIDR in the input" + (f"; passed over: {ignored}" if ignored else ""))
+    return inventory
 
 
 def parse_service_ranges(text: str) -> list[Prefix]:

@@ -28,11 +28,11 @@ _NAMES = 6
 _HUES = (145, 200, 45, 262, 95, 20, 320, 178)
 
 _STYLE = """
-  :root { --page: #ffffff; --ink: #1c2330; --soft: #5b6678; --free: #eef1f5; --edge: #ffffff; --light: 52%; }
+  :root { --page: #ffffff; --ink: #1c2330; --soft: #5b6678; --free: #eef1f5; --edge: #ffffff; --light: 42%; }
   @media (prefers-color-scheme: dark) {
     :root { --page: #12161d; --ink: #e6eaf1; --soft: #9aa5b6; --free: #222a35; --edge: #12161d; --light: 40%; }
   }
-  .page { fill: var(--page); }
+  svg { background: var(--page); }
   text { font-family: ui-sans-serif, system-ui, sans-serif; fill: var(--ink); font-size: 12px; }
   .range { font-size: 16px; font-weight: 600; }
   .soft { fill: var(--soft); }
@@ -88,7 +88,6 @@ def _document(body: list[str], height: int) -> str:
             f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="Address space">',
             f"<style>{_STYLE}</style>",
             _HATCH,
-            f'<rect class="page" width="{width}" height="{height}"/>',
             *body,
             "</svg>\n",
         ]

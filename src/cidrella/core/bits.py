@@ -114,7 +114,7 @@ class SparseBits:
         return missing
 
     def discard_run(self, first: int, order: int) -> int:
-        """Take an aligned run out; how many of it were in. O(levels), or where some were missing O(words of the set)."""
+        """Take an aligned run out; how many of it were in. O(levels), or if some were missing O(words of the set)."""
         level, at, mask = self._place(first, order)
         word = self.levels[level].get(at)
         if word is None:

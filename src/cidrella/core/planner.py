@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _NAMED = 5
 """Full pools that a message names; the rest are counted."""
 
-_new = tuple.__new__  # see cidrella.core.space
+_new = tuple.__new__  # see cidrella.core.view
 
 
 class Planner:

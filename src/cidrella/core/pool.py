@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from cidrella.core.prefix import Family, Prefix
     from cidrella.core.selector import Selector
-    from cidrella.core.space import View
+    from cidrella.core.view import View
 
 
 class PoolRange(NamedTuple):

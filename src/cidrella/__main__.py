@@ -1,0 +1,5 @@
+"""`python -m cidrella` is `cidrella`."""
+
+from cidrella.cli.main import main
+
+main()

@@ -1,0 +1,101 @@
+"""The examples do what they say, and the README shows what they print."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from cidrella import __version__
+
+if TYPE_CHECKING:
+    from tests.cli.run import Cidrella
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+
+
+def blocks(cidrella: Cidrella, example: str, *arguments: str) -> dict[str, str]:
+    result = cidrella("plan", "-f", EXAMPLES / example, "-o", "json", *arguments)
+    assert result.code == 0, result.err
+    return {each["name"]: ",".join(each["podCIDRs"]) for each in json.loads(result.out)["nodes"]}
+
+
+@pytest.mark.parametrize("example", sorted(each.name for each in EXAMPLES.iterdir()))
+def test_example_is_valid(cidrella: Cidrella, example: str) -> None:
+    """Every example passes `cidrella validate`."""
+    assert cidrella("validate", "-f", EXAMPLES / example).code == 0
+
+
+def test_add_more_pod_ips(cidrella: Cidrella) -> None:
+    """A6, P3: story 1 of KEP-2593. A second pool takes the nodes for which the first has no room; no node notices."""
+    found = blocks(cidrella, "add-more-pod-ips.yaml")
+    assert [found[f"node-{number}"] for number in (16, 17, 18, 19, 20)] == [
+        "10.1.15.0/24",
+        "10.2.0.0/24",
+        "10.2.1.0/24",
+        "10.2.2.0/24",
+        "10.2.3.0/24",
+    ]
+
+
+def test_larger_nodes(cidrella: Cidrella) -> None:
+    """A1, S1: story 2 of KEP-2593. Blocks of two sizes come from one range, side by side."""
+    assert blocks(cidrella, "larger-nodes.yaml") == {
+        "usual-1": "10.0.0.0/24",
+        "usual-2": "10.0.1.0/24",
+        "usual-3": "10.0.2.0/24",
+        "large-1": "10.0.4.0/23",
+        "usual-4": "10.0.3.0/24",
+        "large-2": "10.0.6.0/23",
+    }
+
+
+def test_discontiguous_ranges(cidrella: Cidrella) -> None:
+    """S3, S5, pitfall 23: story 3 of KEP-2593. Four ranges of /21 serve 32 nodes, in the order of their numbers."""
+    found = blocks(cidrella, "discontiguous-ranges.yaml")
+    assert len(set(found.values())) == 32
+    assert [found[f"node-{number:02}"] for number in (1, 9, 17, 25, 32)] == [
+        "10.8.16.0/24",
+        "10.40.0.0/24",
+        "172.20.64.0/24",
+        "192.168.8.0/24",
+        "192.168.15.0/24",
+    ]
+
+
+def test_changed_block_size(cidrella: Cidrella) -> None:
+    """A6: story 1 of KEP-20200617. The size of blocks changes over the same range, and nothing overlaps (pitfall 2)."""
+    assert blocks(cidrella, "changed-block-size.yaml") == {"node-1": "192.168.0.0/24", "node-3": "192.168.2.0/23"}
+
+
+def test_readme_shows_what_the_commands_print(cidrella: Cidrella, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each `$ cidrella …` in the README is followed by what the command really prints."""
+    monkeypatch.chdir(ROOT)
+    text = (ROOT / "README.md").read_text()
+    sessions = [part.split("```")[0] for part in text.split("```console\n")[1:]]
+    assert len(sessions) >= 5
+    for session in sessions:
+        for command, _, shown in (part.partition("\n") for part in session.split("$ cidrella ")[1:]):
+            assert cidrella(*command.split()).out.strip() == shown.strip(), command
+
+
+def test_picture_in_the_readme_is_current(cidrella: Cidrella) -> None:
+    """The picture of the example is what `cidrella map --svg` draws; `make pictures` draws it anew."""
+    drawn = cidrella("map", "-f", EXAMPLES / "getting-started", "--svg", "-")
+    assert (ROOT / "docs/images/getting-started.svg").read_text() == drawn.out
+
+
+def test_committed_crds_are_current(cidrella: Cidrella) -> None:
+    """C5: the committed copy of the CRD is what `cidrella crds` prints; `make crds` writes it anew."""
+    printed = cidrella("crds")
+    assert (ROOT / "deploy/crds/networking.x-k8s.io_clustercidrs.yaml").read_text() == printed.out
+    assert yaml.safe_load(printed.out)["metadata"]["name"] == "clustercidrs.networking.x-k8s.io"
+
+
+def test_version(cidrella: Cidrella) -> None:
+    """`--version` says which one this is."""
+    assert cidrella("--version").out == f"cidrella {__version__}\n"
