@@ -16,6 +16,7 @@ held prefix, and `drop` is told what else covers the same addresses.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple
 
 from cidrella.core.bits import SparseBits
@@ -124,7 +125,7 @@ class Grid:
         self._hold_inside(low, ((low + 1) << below) - first)
         self._hold_inside(high, end - (high << below))
         # The blocks between lie wholly in the span, so nothing was in them before, and they are full now.
-        self.inside.update(dict.fromkeys(range(low + 1, high), 1 << below))
+        self.inside.update(zip(range(low + 1, high), repeat(1 << below)))
         for start, order in aligned_runs(low + 1, high - low - 1):
             self._touch_run(start, order, clean=True)
 
