@@ -76,6 +76,10 @@ def test_the_order_is_the_planners(
             "gpu Exists, but the node has no such label",
         ),
         (
+            spec("p", "10.0.0.0/24 /28", where="@metadata.name=n1 and gpu"),
+            "its selector does not match (S1): gpu Exists, but the node has no such label",
+        ),
+        (
             spec("p", "10.0.0.0/24 /28", where="@metadata.name=n2 or !size or nothing"),
             "its selector does not match (S1): metadata.name In (n2); or: "
             "size DoesNotExist, but the node has size=big; or: an empty term matches nothing",
@@ -87,6 +91,7 @@ def test_why(written: PoolSpec, why: str) -> None:
     (verdict,) = explain(NODE, [pool(written)])
     assert verdict.why == why
     assert verdict.applies == ("(S2)" in why or "matches with" in why)
+    assert verdict.matched == (int(why.split()[4]) if "matches with" in why else 0)
     assert verdict.before_next == ""
 
 

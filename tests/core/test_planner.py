@@ -113,6 +113,13 @@ def test_a_node_gets_the_families_of_its_pool() -> None:
     ]
 
 
+def test_a_pool_for_one_node_by_its_name() -> None:
+    """S1: the node that a field names is served from its pool, alone or among others, and no other node is."""
+    site = Site(spec("mine", "10.0.0.0/24 /28", where="@metadata.name=a|b"), spec("default", "10.1.0.0/20 /28"))
+    assert site.planner.decide(node("a")).pool_name == "mine"
+    assert [each.pool_name for each in site.planner.decide_many([node("b"), node("c")])] == ["mine", "default"]
+
+
 # --- What a waiting node is told (N4) ---
 
 
@@ -180,6 +187,16 @@ def test_a_waiting_node_is_served_as_soon_as_there_is_room() -> None:
     waiting(site)
     site.release("10.0.0.0/24")
     assert texts(site.planner.decide(node("m"))) == ["10.0.0.0/28"]
+
+
+@pytest.mark.parametrize("where", [None, "size"])
+def test_a_release_is_noticed_with_and_without_a_selector(where: str | None) -> None:
+    """N4: full pools that a selector leads to are looked at again after a release, and so are full defaults."""
+    site = Site(spec("p", "10.0.0.0/28 /28", where=where))
+    site.occupy("10.0.0.0/28")
+    waiting(site, "size=1")
+    site.release("10.0.0.0/28")
+    assert texts(site.planner.decide(node("n", "size=1"))) == ["10.0.0.0/28"]
 
 
 def test_a_release_in_either_family_is_noticed() -> None:

@@ -7,6 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cidrella.core.decision import ServiceRange
 from cidrella.core.prefix import Family, Prefix
 from cidrella.core.segments import Segment, segments
 from cidrella.core.space import AddressSpace
@@ -48,6 +49,15 @@ def test_what_is_empty_is_one_gap() -> None:
     space = AddressSpace(Family.IPV6)
     whole = prefix("fd00::/16")
     assert list(segments(space, whole)) == [Segment(whole.network, whole.last, ())]
+
+
+def test_holders_of_one_prefix_stand_in_the_order_of_their_names() -> None:
+    """N6, A7: who holds the same prefix is named in one order, however they came, nodes and service ranges alike."""
+    space = AddressSpace(Family.IPV4)
+    whole = prefix("10.0.0.0/24")
+    for holder in ("b", ServiceRange("a"), "z", "a"):
+        space.occupy(whole, holder)
+    assert list(segments(space, whole)) == [Segment(whole.network, whole.last, ("a", "b", ServiceRange("a"), "z"))]
 
 
 def test_what_reaches_beyond_is_cut() -> None:

@@ -177,6 +177,37 @@ def test_an_earlier_reservation_taken_back_does_not_move_the_cursor() -> None:
     assert given_to(view, "f", "g") == ["10.0.0.2/32", "10.0.0.3/32"]
 
 
+def test_only_the_last_reservation_taken_back_moves_the_search_back() -> None:
+    """A5: the cursor goes back for the block that was given last, not for an earlier one, whatever is free by then."""
+    space = AddressSpace(Family.IPV4)
+    view = space.view(prefix("10.0.0.0/30"), 32)
+    assert given_to(view, "a", "b") == ["10.0.0.0/32", "10.0.0.1/32"]
+    space.release(prefix("10.0.0.1/32"), "b")
+    view.take_back(prefix("10.0.0.0/32"), "a")
+    assert given_to(view, "c") == ["10.0.0.2/32"]
+
+
+def test_the_cursor_goes_back_to_where_it_stood() -> None:
+    """A5: a reservation that stepped over held blocks, and was taken back, leaves the search before those blocks."""
+    space = AddressSpace(Family.IPV4)
+    view = space.view(prefix("10.0.0.0/30"), 32)
+    space.occupy(prefix("10.0.0.0/31"), "found")
+    assert given_to(view, "a") == ["10.0.0.2/32"]
+    view.take_back(prefix("10.0.0.2/32"), "a")
+    space.release(prefix("10.0.0.0/31"), "found")
+    assert given_to(view, "b") == ["10.0.0.0/32"]
+
+
+def test_many_at_once_can_be_taken_back() -> None:
+    """A5: of blocks given at once, the last one taken back is the next to be given, and so when there was only one."""
+    view = view_of("10.0.0.0/29", 32)
+    blocks = take(view, 3)
+    view.take_back(blocks[2], "n2")
+    assert [str(block) for block in take(view, 1)] == ["10.0.0.2/32"]
+    view.take_back(blocks[2], "n0")
+    assert given_to(view, "a") == ["10.0.0.2/32"]
+
+
 # --- Counts (A8) ---
 
 
@@ -217,6 +248,18 @@ def test_views_alike_share_their_count_until_the_last_goes() -> None:
     two.close()
     space.check()
     assert space.view(prefix("10.0.0.0/24"), 28).free == 14
+
+
+def test_a_view_that_is_closed_gives_nothing() -> None:
+    """S6: when its pool has gone a view has nothing free and gives nothing, one by one or many at once."""
+    space = AddressSpace(Family.IPV4)
+    view, other = space.view(prefix("10.0.0.0/24"), 28), space.view(prefix("10.0.0.0/24"), 28)
+    view.close()
+    assert view.free == 0
+    assert view.allocate("a") is None
+    assert view.allocate_many(["a", "b"]) == []
+    assert str(view.block_range) == "10.0.0.0/24"
+    assert other.free == 16
 
 
 # --- Who holds what (N6) ---
@@ -420,3 +463,54 @@ def test_no_text_is_read_or_written(monkeypatch: pytest.MonkeyPatch) -> None:
     assert space.occupy(block, "d") == []
     assert len(list(space.holdings(block))) == 1
     space.release(block, "d")
+
+
+class TestCheck:
+    """A space that is broken says so: the check that other tests rely on is not blind."""
+
+    def space(self) -> AddressSpace:
+        space = AddressSpace(Family.IPV4)
+        space.view(prefix("10.0.0.0/24"), 28)
+        for text, holder in [("10.0.0.0/24", "a"), ("10.0.0.0/24", "b"), ("10.0.0.0/28", "c")]:
+            space.occupy(prefix(text), holder)
+        space.check()
+        return space
+
+    def test_a_drifted_count_of_nested_prefixes(self) -> None:
+        """N6: a count of what lies inside a prefix that is too high, too low or of nothing is found."""
+        for wrong in (2, 0):
+            space = self.space()
+            space._inner[24, 10 << 16] = wrong
+            with pytest.raises(AssertionError, match=r"^a count of nested prefixes has drifted$"):
+                space.check()
+
+    def test_a_grid_that_does_not_show_what_is_held(self) -> None:
+        """A1: a touched block that nobody holds is found."""
+        space = self.space()
+        space._grids[28].bits.add(5)
+        with pytest.raises(AssertionError, match=r"^a grid does not show what is held$"):
+            space.check()
+
+    def test_a_miscounted_block(self) -> None:
+        """A1: a block with another number of prefixes inside than are held there is found."""
+        space = self.space()
+        space._grids[28].inside[5] = 1
+        with pytest.raises(AssertionError):
+            space.check()
+
+    def test_an_impossible_place(self) -> None:
+        """A2: a prefix outside of the family's space, above or below, is found."""
+        for place in (1 << 24, -1):
+            space = self.space()
+            space._held[24][place] = "d"
+            with pytest.raises(AssertionError):
+                space.check()
+
+    def test_a_holder_that_is_named_twice(self) -> None:
+        """N6: several holders are several, and each of them once."""
+        space = self.space()
+        several = space._held[24][10 << 16]
+        for wrong in (("a", "a"), ("a",)):
+            space._held[24][10 << 16] = type(several)(wrong)  # type: ignore[call-arg]
+            with pytest.raises(AssertionError):
+                space.check()

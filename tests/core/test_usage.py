@@ -49,6 +49,21 @@ def test_nothing_is_left_of_what_has_gone() -> None:
     assert usage._odd == {Family.IPV4: 0}
 
 
+def test_blocks_of_other_sizes_are_counted_until_the_last_has_gone() -> None:
+    """A8: as long as one block of another size is left, blocks are counted by what they touch, and then by number."""
+    usage = Usage({Family.IPV4: 24})
+    usage.add(prefix("10.0.0.0/24"), "a")
+    usage.add(prefix("10.0.4.0/23"), "b")
+    usage.add(prefix("10.0.8.0/23"), "c")
+    usage.remove(prefix("10.0.4.0/23"), "b")
+    assert usage.allocated(Family.IPV4) == 3
+    usage.remove(prefix("10.0.0.0/24"), "a")
+    assert usage.allocated(Family.IPV4) == 2
+    assert usage._odd == {Family.IPV4: 1}
+    usage.remove(prefix("10.0.8.0/23"), "c")
+    assert usage._odd == {Family.IPV4: 0}
+
+
 def test_a_block_that_two_nodes_have_counts_once() -> None:
     """A8, N6, pitfall 17: two nodes with one block are two users of one block, until both have gone."""
     usage = Usage({Family.IPV4: LENGTH})

@@ -25,7 +25,7 @@ from cidrella.core.space import AddressSpace
 from cidrella.core.usage import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
 
     from cidrella.core.decision import Node
     from cidrella.core.pool import PoolSpec
@@ -109,7 +109,8 @@ class Cluster:
 
     def add_service_range(self, cidr: Prefix, name: str) -> list[Holding]:
         """Hand a range out no more. What nodes hold of it comes back, and is revoked from nobody (A7)."""
-        return self.spaces[cidr.family].occupy(cidr, ServiceRange(name))
+        overlapping = self.spaces[cidr.family].occupy(cidr, ServiceRange(name))
+        return [each for each in overlapping if not isinstance(each.holder, ServiceRange)]
 
     def remove_service_range(self, cidr: Prefix, name: str) -> None:
         """Undo `add_service_range`."""
@@ -121,12 +122,14 @@ class Cluster:
         Another uid under the same name is another node (N8). Other podCIDRs than were reserved replace the
         reservation (N3).
         """
+        self._take_in(node, *_read(node.pod_cidrs))
+
+    def _take_in(self, node: Node, blocks: tuple[Prefix, ...], unreadable: tuple[str, ...]) -> None:
         account = self._accounts.get(node.name)
         if account is not None and account.uid != node.uid:
             self.forget(node.name)
             account = None
         if node.pod_cidrs:
-            blocks, unreadable = _read(node.pod_cidrs)
             for block in blocks:
                 self.spaces[block.family].occupy(block, node.name)
             if account is not None:
@@ -165,9 +168,11 @@ class Cluster:
         What they hold is taken in before anything is given (F3). A reservation asked for again is the same one (N9).
         Names must differ. `wait_for_labels` keeps nodes waiting that a cloud provider has yet to initialise (N10).
         """
+        read = [(node, *_read(node.pod_cidrs)) for node in nodes]
         # From the largest block to the smallest: to find what is around a block is cheap, what is inside it is not.
-        for node in sorted(nodes, key=_shortest) if len(nodes) > 1 else nodes:
-            self.observe(node)
+        read.sort(key=lambda each: min((block.length for block in each[1]), default=0))
+        for each in read:
+            self._take_in(*each)
         takers = [each for each in nodes if each.name not in self._accounts and not _held_back(each, wait_for_labels)]
         given = self._planner.decide_many(takers)
         for node, decision in zip(takers, given, strict=True):
@@ -180,12 +185,13 @@ class Cluster:
 
     def conflicts(self, name: str) -> list[Holding]:
         """What others hold of a node's addresses (N6, A7)."""
-        return [
-            holding
+        found = {
+            holding: None
             for block in self._accounts[name].blocks
             for holding in self.spaces[block.family].holdings(block)
             if holding.holder != name
-        ]
+        }
+        return list(found)
 
     def check(self) -> None:
         """Assert every invariant; O(everything)."""
@@ -269,15 +275,6 @@ def _read(pod_cidrs: tuple[str, ...]) -> tuple[tuple[Prefix, ...], tuple[str, ..
         except PrefixError as error:
             unreadable.append(f"{text!r} {error}")
     return tuple(dict.fromkeys(blocks)), tuple(unreadable)
-
-
-def _shortest(node: Node) -> int:
-    """The length of a node's largest block, as its podCIDRs claim it; only used to order work."""
-    return min((int(tail) for _, _, tail in _split(node.pod_cidrs) if tail.isdecimal()), default=0)
-
-
-def _split(pod_cidrs: tuple[str, ...]) -> Iterator[tuple[str, str, str]]:
-    return (text.partition("/") for text in pod_cidrs)
 
 
 def _listed(holdings: list[Holding]) -> str:

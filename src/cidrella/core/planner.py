@@ -10,7 +10,7 @@ need no other planner: `Decision.pools` names a pool for each block, and a lane 
 
 from __future__ import annotations
 
-from itertools import groupby
+from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING
 
 from cidrella.core.decision import Decision, Outcome, Reason
@@ -65,11 +65,11 @@ class Planner:
     def _serve(self, names: list[str], lanes: tuple[Lane, Lane]) -> list[Decision]:
         decisions: list[Decision] = []
         while len(decisions) < len(names):
-            rest = names[len(decisions) :]
             pool = self._first_open(lanes)
             if pool is None:
-                return decisions + [_waiting(name, lanes) for name in rest]
-            served = rest[: min(view.free for view in pool.views)]
+                return decisions + [_waiting(name, lanes) for name in names[len(decisions) :]]
+            room = min(view.free for view in pool.views)
+            served = names[len(decisions) : len(decisions) + room]
             blocks = zip(*[view.allocate_many(served) for view in pool.views], strict=True)
             tail = (pool.both, Reason.NONE, "")
             decisions += [
@@ -84,13 +84,11 @@ class Planner:
 
 
 def _waiting(name: str, lanes: tuple[Lane, Lane]) -> Decision:
-    pools = lanes[0].pools + lanes[1].pools if len(lanes[0].pools) < _NAMED else lanes[0].pools
-    if not pools:
+    named = ", ".join(f"{pool.name} ({_full(pool)})" for pool in islice(chain(*(lane.pools for lane in lanes)), _NAMED))
+    others = sum(len(lane.pools) for lane in lanes) - _NAMED
+    message = f"every pool that applies is full: {named}" + (f" and {others} more" if others > 0 else "")
+    if not named:
         message = "no pool applies to it"
-    else:
-        named = ", ".join(f"{pool.name} ({_full(pool)})" for pool in pools[:_NAMED])
-        others = len(lanes[0].pools) + len(lanes[1].pools) - _NAMED
-        message = f"every pool that applies is full: {named}" + (f" and {others} more" if others > 0 else "")
     return Decision(name, Outcome.WAITING, (), (), Reason.NOT_AVAILABLE, message)
 
 

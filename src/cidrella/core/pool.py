@@ -34,7 +34,10 @@ class PoolSpec:
 
     name: str
     ranges: tuple[PoolRange, ...]
-    """In the order in which a node gets its blocks: IPv4 first, unless the flags said otherwise (F1)."""
+    """In the order in which a node gets its blocks: IPv4 first, unless the flags said otherwise (F1).
+
+    Only an invalid pool may have none.
+    """
     selector: Selector | None = None
     """None makes it a default (S2)."""
     created: str = ""
@@ -59,7 +62,7 @@ class Pool:
         self.views = views
         self.both = (self,) * len(views)
         """The pool once per block it gives: what a decision names, made once for all decisions."""
-        self.rank = rank(spec)
+        self.rank = rank(spec) if spec.ranges else Rank(0, 0, "", 0, spec.name)
 
     @property
     def name(self) -> str:

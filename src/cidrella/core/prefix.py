@@ -17,8 +17,7 @@ from enum import Enum
 from typing import NamedTuple, Self
 
 _LENGTH = re.compile(r"0|[1-9][0-9]{0,2}", re.ASCII)
-_LENIENT_LENGTH = re.compile(r"[0-9]{1,3}", re.ASCII)
-_LEADING_ZEROS = re.compile(r"\b0+(?=[0-9])", re.ASCII)
+_LEADING_ZEROS = re.compile(r"(?<![0-9A-Fa-f])0+(?=[0-9A-Fa-f])")
 _MAPPED_IPV4 = 0xFFFF  # the upper 96 bits of ::ffff:0:0/96
 
 
@@ -92,11 +91,11 @@ class Prefix(NamedTuple):
         >>> print(Prefix.parse_lenient("010.001.0.7/024"))
         10.1.0.0/24
         """
-        head, slash, tail = text.strip().partition("/")
+        head, slash, tail = _LEADING_ZEROS.sub("", text.strip()).partition("/")
         if not slash:
             raise PrefixError("has no length")
-        family, address = _address(head if ":" in head else _LEADING_ZEROS.sub("", head))
-        if not _LENIENT_LENGTH.fullmatch(tail) or int(tail) > family.bits:
+        family, address = _address(head)
+        if not _LENGTH.fullmatch(tail) or int(tail) > family.bits:
             raise PrefixError(f"has the length {tail!r}, which is none of {family}")
         length = int(tail)
         if family is Family.IPV6 and address >> 32 == _MAPPED_IPV4 and length >= 96:

@@ -18,6 +18,7 @@ NAME_FIELD = "metadata.name"
 
 _INT64 = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
+_INT64_DIGITS = 19
 
 
 class Operator(Enum):
@@ -113,5 +114,7 @@ def parse_int64(text: str | None) -> int | None:
     """A number as Go's `strconv.ParseInt(text, 10, 64)` takes it, else None."""
     if text is None or not _INT64.fullmatch(text):
         return None
-    number = int(text) if len(text) < 25 else _INT64_MAX + 1
+    if len(text.lstrip("+-0")) > _INT64_DIGITS:
+        return None
+    number = int(text)
     return number if _INT64_MIN <= number <= _INT64_MAX else None

@@ -122,7 +122,7 @@ def _for_operators(operators: tuple[str, ...], demand: str, message: str) -> dic
 _ONE_GIVEN: Final = "has(self.values) && self.values.size() == 1"
 _VALUE: Final = "self.values[0]"
 # int() of a number that does not fit is an evaluation error: a refusal too, and one that quotes the message.
-_INT64: Final = f"{_VALUE}.size() < 25 && {_VALUE}.matches('^[+-]?[0-9]+$') && int({_VALUE}) == int({_VALUE})"
+_INT64: Final = f"{_VALUE}.matches('^[+-]?[0-9]+$') && int({_VALUE}) == int({_VALUE})"
 
 ATOMIC: Final[Schema] = {"x-kubernetes-map-type": "atomic"}
 OPERATOR: Final[Schema] = {"enum": [each.value for each in Operator]}
