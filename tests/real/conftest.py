@@ -1,0 +1,54 @@
+"""One API server for all tests on the real thing, with our CRDs; its logs are kept when a test fails."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.testenv.cluster import Cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[2]
+CRDS = ROOT / "deploy" / "crds"
+KEPT_LOGS = ROOT / "build" / "testenv-logs"
+
+
+@dataclass(frozen=True)
+class Kubectl:
+    """The real kubectl, as a user of the cluster."""
+
+    program: Path
+    kubeconfig: Path
+
+    def __call__(self, *arguments: str | Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        """Run it; how it ended is for the test to judge."""
+        command = [self.program, "--kubeconfig", self.kubeconfig, *arguments]
+        return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.fixture(scope="session")
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """A running API server."""
+    failed_before = request.session.testsfailed
+    with Cluster.temporary(keep_logs_in=KEPT_LOGS) as running:
+        yield running
+        if request.session.testsfailed > failed_before:
+            running.copy_logs(KEPT_LOGS)
+
+
+@pytest.fixture(scope="session")
+def kubectl(cluster: Cluster) -> Kubectl:
+    """The administrator's kubectl, on a cluster that knows our CRDs."""
+    made = Kubectl(cluster.kubectl_path, cluster.kubeconfig)
+    applied = made("apply", "-f", CRDS)
+    assert applied.returncode == 0, applied.stderr
+    assert "Warning" not in applied.stderr
+    waited = made("wait", "--for=condition=Established", "--timeout=30s", "-f", CRDS)
+    assert waited.returncode == 0, waited.stderr
+    return made
