@@ -238,6 +238,27 @@ def test_a_node_leads_to_its_pools(written: str, most: int) -> None:
     assert CountedSelector.asked == most, "an answer that is known was worked out again"
 
 
+@pytest.mark.parametrize("operator", [Operator.GT, Operator.LT])
+def test_fields_are_not_compared_as_numbers(operator: Operator) -> None:
+    """S1: Kubernetes does not compare names as numbers, and an index that did would take different nodes for alike."""
+    odd = Selector((Term((), (Requirement(NAME_FIELD, operator, ("5",)),)),))
+    with pytest.raises(AssertionError):
+        PoolIndex().add(pool(spec("p", "10.0.0.0/24 /28", where=odd)))
+
+
+def test_the_rarer_requirement_leads_to_a_pool() -> None:
+    """A9: pools that share a zone and differ in their rack are found by what tells them apart, wherever it stands."""
+    index = PoolIndex()
+    for number in range(100):
+        for name, text in (("a", f"zone=z1 and rack=r{number}"), ("b", f"rack=s{number} and zone=z2")):
+            wanted = CountedSelector(selector(text).terms)
+            index.add(pool(spec(f"{name}{number}", "10.0.0.0/24 /28", where=wanted)))
+    CountedSelector.asked = 0
+    assert pool_names(index.lanes("n", {"zone": "z1", "rack": "r7"})[0].pools) == ["a7"]
+    assert pool_names(index.lanes("n", {"zone": "z2", "rack": "s7"})[0].pools) == ["b7"]
+    assert CountedSelector.asked <= 4
+
+
 def pool_names(pools: list[Pool]) -> list[str]:
     return [each.name for each in pools]
 
@@ -293,7 +314,7 @@ def test_a_lane_of_full_pools_says_so_at_once() -> None:
 
 
 def test_after_a_release_a_lane_looks_again() -> None:
-    """N4: a release anywhere may have made room in any pool: the lane starts over from its first."""
+    """N4: when any full range has got room, as the epoch tells, the lane starts over from its first pool."""
     pools = full_pools(3)
     lane = Lane(pools)
     assert lane.first_open(epoch=0) is None
