@@ -44,8 +44,8 @@ class _Account:
     annotation: str
     blocks: tuple[Prefix, ...]
     unreadable: tuple[str, ...] = ()
-    reserved: bool = False
-    """Decided here, and not yet seen on the node."""
+    givers: tuple[Pool | None, ...] = ()
+    """Of a reservation, decided here and not yet seen on the node: for each block, the pool that gave it."""
     pools: tuple[Pool | None, ...] = ()
     """For each block, the pool that it counts towards."""
 
@@ -157,15 +157,13 @@ class Cluster:
         Raises `NotHeldError` for a node that has none.
         """
         account = self._accounts.get(name)
-        if account is None or not account.reserved:
+        if account is None or not account.givers:
             raise NotHeldError(f"nothing is reserved for {name}")
         del self._accounts[name]
         self._uncount(name, account)
-        for block, pool in zip(account.blocks, account.pools, strict=True):
-            if pool is not None:
-                pool.view(block.family).take_back(block, name)
-            else:  # every pool around it has gone since
-                self.spaces[block.family].release(block, name)
+        for block, giver in zip(account.blocks, account.givers, strict=True):
+            assert giver is not None
+            giver.view(block.family).take_back(block, name)
 
     def decide(self, node: Node, *, wait_for_labels: bool = True) -> Decision:
         """`decide_many` for one node."""
@@ -196,7 +194,8 @@ class Cluster:
     def _reserve(self, node: Node, decision: Decision) -> Decision:
         """Note what was decided; a node that has to wait has nothing to note."""
         if decision.blocks:
-            account = _Account(node.uid, decision.pool_name, decision.blocks, reserved=True, pools=decision.pools)
+            given = decision.pools
+            account = _Account(node.uid, decision.pool_name, decision.blocks, givers=given, pools=given)
             self._accounts[node.name] = account
             self._charge(node.name, account)
         return decision
@@ -253,7 +252,7 @@ class Cluster:
         if account is None:
             reason = Reason.TERMINATING if node.terminating else Reason.UNINITIALIZED
             return Decision(node.name, Outcome.WAITING, (), (), reason, _HELD_BACK[reason])
-        if account.reserved:
+        if account.givers:
             outcome, reason, message = Outcome.ASSIGNED, Reason.NONE, ""
         else:
             outcome, reason, message = self._judge(node.name, account)
