@@ -25,7 +25,7 @@ from tests.core.oracle import OracleSpace, share_an_address
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-    from cidrella.core.space import View
+    from cidrella.core.view import View
     from tests.core.oracle import OracleView, Pair
 
 
