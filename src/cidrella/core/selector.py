@@ -52,7 +52,7 @@ class Requirement:
                 return value is not None
             case Operator.DOES_NOT_EXIST:
                 return value is None
-            case Operator.GT | Operator.LT:
+            case _:
                 return self._compare(value)
 
     def _compare(self, value: str | None) -> bool:
