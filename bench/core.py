@@ -2,7 +2,8 @@
 
 What one allocation is: the public call that records the holder (`View.allocate`), with a pool of another block size
 over the same range, so that its counts are kept too. Every timing is followed by `check()`. Times depend on the
-machine; the ratios, each within one run, are what the design is held to.
+machine; the ratios, each within one run, are what the design is held to. A ratio out of bounds is shown, and fails
+nothing: a machine has bad days.
 """
 
 from __future__ import annotations
@@ -199,7 +200,7 @@ def random_order(report: Report) -> None:
 
 
 def selectors(report: Report) -> None:
-    """5,000 nodes over 1, 100 and 1,000 pools that select them by a label."""
+    """5,000 nodes over 1, 100 and 1,000 pools that select them by a zone that they share, and by their rack."""
     sizes = (1, 100, 1_000)
     singly: dict[int, list[float]] = {pools: [] for pools in sizes}
     together: dict[int, list[float]] = {pools: [] for pools in sizes}
@@ -234,8 +235,9 @@ def mixed_sizes(report: Report) -> None:
         for view in views:
             view.allocate("node")
     elapsed = time.perf_counter() - began
-    report.time("mixed sizes /21 to /28, eight pools over one range: allocate", elapsed, rounds * len(views))
+    space.check()
     assert len(space) == rounds * len(views)
+    report.time("mixed sizes /21 to /28, eight pools over one range: allocate", elapsed, rounds * len(views))
 
 
 def memory(report: Report) -> None:
@@ -281,9 +283,9 @@ def _racks(pools: int) -> Cluster:
     """A pool for each rack, large enough for all of its nodes."""
     cluster = Cluster()
     for number in range(pools):
-        wanted = Requirement("rack", Operator.IN, (f"r{number}",))
+        wanted = Requirement("zone", Operator.IN, ("a",)), Requirement("rack", Operator.IN, (f"r{number}",))
         cidr = Prefix.parse("10.0.0.0/8") if pools == 1 else Prefix.parse(f"10.{number // 8}.{number % 8 * 32}.0/19")
-        cluster.add_pool(PoolSpec(f"rack-{number}", (PoolRange(cidr, 26),), Selector((Term((wanted,)),))))
+        cluster.add_pool(PoolSpec(f"rack-{number}", (PoolRange(cidr, 26),), Selector((Term(wanted),))))
     return cluster
 
 

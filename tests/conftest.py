@@ -2,7 +2,8 @@
 
 - `default`: what every run of the tests can afford.
 - `ci`: more examples, and the same ones each time, so that a red run can be repeated.
-- `mutants`: few examples, the same each time, nothing kept on disk: each of a thousand mutants pays for them.
+- `mutants`: few examples, the same each time, nothing kept on disk, and no search for a simpler example of a failure:
+  each of a few thousand mutants pays for them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 if TYPE_CHECKING:
     import pytest
@@ -26,6 +27,7 @@ settings.register_profile(
     deadline=None,
     derandomize=True,
     database=None,
+    phases=(Phase.explicit, Phase.generate),
     suppress_health_check=list(HealthCheck),
 )
 settings.load_profile(PROFILE)

@@ -27,25 +27,59 @@ FILES: dict[str, tuple[bytes, str]] = {
     "an open bracket": (b"kind: [Node\nb: }\n", ":2: while parsing"),
     "broken JSON": (b'{"kind": "Node",,}', ":1: while parsing"),
     "a key given twice": (b"kind: Node\nkind: Node\n", ":2: the key 'kind' is given twice"),
-    "a Python object": (b"kind: !!python/object:os.system x\n", ":1: could not determine a constructor"),
+    "a Python object": (
+        b"kind: !!python/object:os.system x\n",
+        ":1: has the tag 'tag:yaml.org,2002:python/object:os.system', which is not known here",
+    ),
     "deep JSON": (b'{"a":' * 100_000, "is nested more than 200 deep"),
     "deep YAML": (b"[" * 100_000, "is nested more than 200 deep"),
     "deep lists": (b"- " * 100_000 + b"x", "is nested more than 200 deep"),
     "deep mappings": (b"\n".join(b" " * depth + b"a:" for depth in range(1000)), ":201: is nested more than 200 deep"),
     "a list within itself": (
         b"apiVersion: v1\nkind: Node\nmetadata: &a [*a]\n",
-        ":3: Node without a name: metadata: must be",
+        ":3: the alias *a stands for nothing that was read before it",
     ),
-    "an unhashable key": (b"{[a]: b}", "unhashable"),
+    "an unhashable key": (b"{[a]: b}", ":1: has a key that is a list or a mapping"),
+    "a list of itself": (b"&a\napiVersion: v1\nkind: List\nitems: [*a]\n", ":4: the alias *a stands for nothing"),
+    "aliases without end": (
+        b"a0: &a0 [x]\n"
+        + b"".join(b"a%d: &a%d [%s]\n" % (n, n, b", ".join([b"*a%d" % (n - 1)] * 10)) for n in range(1, 9)),
+        "its aliases stand for more than 100,000 values",
+    ),
+    "brackets in a comment": (b"# " + b"]" * 100_000 + b"\n" + b"[" * 100_000, ":2: is nested more than 200 deep"),
+    "deep JSON with a fault": (
+        b'{"apiVersion":"v1","kind":"Node","metadata":{"name":5},"x":' + b"[" * 600 + b"]" * 600 + b"}",
+        "metadata.name: must be text",
+    ),
+    "a key given twice in JSON": (b'{"kind": "Node", "kind": "Node"}', "the key 'kind' is given twice"),
+    "a list within a list": (
+        b"apiVersion: v1\nkind: List\nitems: [{kind: List, items: []}]\n",
+        ":3: kind: is a list within a list",
+    ),
+    "a number without end": (b"kind: " + b"1" * 5000, ":1: has a number of 5000 digits"),
+    "a bad merge key": (b"<<: 1\n", ":1: the merge key << must lead to a mapping"),
+    "a tag on a mapping": (b"!!set {a, b}\n", ":1: has the tag"),
+    "no apiVersion": (b"kind: Node\nmetadata: {name: a}\n", "apiVersion: is missing"),
+    "a Node of another version": (b"apiVersion: v2\nkind: Node\n", "that of a Node is v1"),
+    "a terminal's escape": (b'apiVersion: v1\nkind: Node\nmetadata: {name: "a\\e[31mX\\nb"}\n', "\\x1b[31mX\\nb"),
+    "a selector of many zeros": (
+        POOL.replace(
+            "10.0.0.0/22",
+            "10.0.0.0/22, nodeSelector: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Gt, values: ['"
+            + "0" * 5000
+            + "']}]}]}",
+        ).encode(),
+        "must be a whole number",
+    ),
     "plain text": (b"hello", ":1: must be an object with apiVersion and kind, not text"),
     "a list": (b"- a\n", ":1: must be an object with apiVersion and kind, not a list"),
     "no kind": (b"metadata: {name: a}\n", "kind: is missing"),
-    "a kind that is a list": (b"apiVersion: v1\nkind: [Node]\n", ":2: kind: is missing"),
+    "a kind that is a list": (b"apiVersion: v1\nkind: [Node]\n", ":2: kind: must be text, not a list"),
     "items that are no list": (b"apiVersion: v1\nkind: List\nitems: {}\n", ":3: List: items: must be a list"),
     "an item that is no object": (b"apiVersion: v1\nkind: List\nitems:\n- a\n", ":4: must be an object"),
     "another apiVersion": (
         b"apiVersion: networking.k8s.io/v1alpha1\nkind: ClusterCIDR\n",
-        "ours is networking.x-k8s.io/v1",
+        "that of a ClusterCIDR is networking.x-k8s.io/v1",
     ),
     "another kind": (b"apiVersion: networking.x-k8s.io/v1\nkind: ClusterCidr\n", "did you mean ClusterCIDR?"),
     "a kind of the group": (b"apiVersion: networking.x-k8s.io/v1\nkind: Else\n", "the kind known here is"),
@@ -96,6 +130,12 @@ def test_file_that_is_wrong(cidrella: Cidrella, tmp_path: Path, command: str, na
         (["explain", "x", "-f", "-"], "there is no Node x in the input (1 others)"),
         (["map", "-f", "-", "--svg", "{empty}/no/such/directory.svg"], "cannot be written"),
         (["no-such-command"], "no-such-command"),
+        (["plan", "-f", ""], "'': there is no such file or directory"),
+        (["plan", "-f", "a" * 300], "cannot be read: File name too long"),
+        (["plan", "-f", "-", "--add-nodes", "1000001"], "--add-nodes"),
+        (["plan", "-f", "-", "--add-nodes", "1", "--labels", "a b=c"], "is no label key"),
+        (["plan", "-f", "-", "--add-nodes", "1", "--labels", "a=%"], "is no label value"),
+        (["plan", "-f", "-", "--add-nodes", "1", "--labels", "a=b,a=c"], "a is given twice"),
     ],
 )
 def test_command_line_that_is_wrong(cidrella: Cidrella, tmp_path: Path, arguments: list[str], message: str) -> None:
@@ -115,6 +155,59 @@ def test_file_that_may_not_be_read(cidrella: Cidrella, tmp_path: Path) -> None:
     result = cidrella("plan", "-f", tmp_path)
     assert result.code == 2
     assert "loop.yaml: cannot be read: " in result.err
+
+
+def test_fault_before_a_broken_document_has_its_line(cidrella: Cidrella) -> None:
+    """What stands before text that cannot be parsed still has its line."""
+    result = cidrella("validate", "-f", "-", stdin=f"{nodes(node('A'))}---\nkind: [\n")
+    assert "<stdin>:4: Node A: metadata.name: " in result.err
+
+
+def test_merge_keys_are_read(cidrella: Cidrella) -> None:
+    """A merge key brings what is not written out beside it, as YAML has it."""
+    text = POOL.replace("spec: {", "x: &defaults {perNodeHostBits: 8, ipv4: 10.9.0.0/16}\nspec: {<<: *defaults, ")
+    result = cidrella("plan", "-f", "-", stdin=text.replace("x: &defaults", "status: {}\nmetadata2: &defaults"))
+    assert "metadata2: is no known field" in result.err
+    merged = POOL.replace("spec: {perNodeHostBits: 8, ", "spec: {<<: [{perNodeHostBits: 8}, {perNodeHostBits: 9}], ")
+    assert "10.0.0.0/22   /24" in cidrella("plan", "-f", "-", stdin=merged).out
+
+
+def test_words_mean_what_they_mean_to_kubectl(cidrella: Cidrella) -> None:
+    """A time of day and a date are text; yes, on and n are truth values, and so no labels."""
+    text = nodes("{metadata: {name: a, labels: {at: 2026-01-01, time: 12:30:45, hex: '0x1', eq: =}}}")
+    assert "2026-01-01" in cidrella("explain", "a", "-f", "-", stdin=text).out
+    for word in ("yes", "On", "n"):
+        result = cidrella("validate", "-f", "-", stdin=nodes(f"{{metadata: {{name: a, labels: {{b: {word}}}}}}}"))
+        assert "must be text, not the value" in result.err
+
+
+def test_pod_cidr_is_checked_too(cidrella: Cidrella) -> None:
+    """`validate` finds fault with the older field `podCIDR` as with `podCIDRs`."""
+    result = cidrella("validate", "-f", "-", stdin=nodes("{metadata: {name: a}, spec: {podCIDR: rubbish}}"))
+    assert "spec.podCIDR: 'rubbish' has no length" in result.err
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "message"),
+    [
+        ("cidrella crds > /dev/full", 1, "the output cannot be written: No space left on device"),
+        ("cidrella crds >&-", 1, "standard output is closed"),
+        ("cidrella plan -f - <&-", 2, "<stdin>: is closed: there is nothing to read"),
+    ],
+)
+def test_streams_that_are_closed_or_full(command: str, code: int, message: str) -> None:
+    """Standard input or output that is not there ends in one line, not in a traceback."""
+    result = in_its_own_process(command)
+    assert (result.code, result.out) == (code, "")
+    assert message in result.err
+    assert "Traceback" not in result.err
+
+
+def test_terminal_that_knows_only_ascii() -> None:
+    """A terminal that cannot show blocks gets plain characters."""
+    result = in_its_own_process("PYTHONIOENCODING=ascii cidrella map examples/larger-nodes.yaml")
+    assert result.code == 0
+    assert "  # 10.0.0.0 - 10.0.3.255  usual-nodes: usual-1" in result.out
 
 
 def test_every_problem_is_named(cidrella: Cidrella, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def pool(name: str, ipv4: str, bits: int, *keys: str, more: str = "") -> str:
     )
 
 
-LABELLED = "{metadata: {name: n, labels: {a: '1', b: '2'}}}"
+LABELLED = "{metadata: {name: n1, labels: {a: '1', b: '2'}}}"
 
 
 def test_order_and_the_rule_between_neighbours(cidrella: Cidrella) -> None:
@@ -38,7 +38,7 @@ def test_order_and_the_rule_between_neighbours(cidrella: Cidrella) -> None:
         + pool("same", "10.4.0.0/16", 8, "a")
         + nodes(LABELLED)
     )
-    result = cidrella("explain", "n", "-f", "-", "-o", "json", stdin=text)
+    result = cidrella("explain", "n1", "-f", "-", "-o", "json", stdin=text)
     assert result.code == 0
     found = [(each["name"], each["beforeNext"]) for each in json.loads(result.out)["pools"]]
     assert found == [
@@ -61,10 +61,10 @@ def test_pools_that_do_not_apply_say_why(cidrella: Cidrella) -> None:
         + pool("last", "10.3.0.0/24", 8)
         + nodes(node("first"), LABELLED)
     )
-    result = cidrella("explain", "n", "-f", "-", stdin=text)
+    result = cidrella("explain", "n1", "-f", "-", stdin=text)
     assert result.code == 0
     assert result.out == (
-        "node n\n"
+        "node n1\n"
         "  labels: a=1, b=2\n"
         "\n"
         "tried in this order:\n"
@@ -93,24 +93,24 @@ spec:
   ipv4: 10.0.0.0/16
   nodeSelector:
     nodeSelectorTerms:
-    - matchExpressions: [{key: a, operator: In, values: [y, x]}]
+    - matchExpressions: [{key: a, operator: In, values: [v, u]}]
     - matchFields: [{key: metadata.name, operator: In, values: [m]}]
     - {}
 ---
 """ + nodes(LABELLED)
-    result = cidrella("explain", "n", "-f", "-", stdin=text)
+    result = cidrella("explain", "n1", "-f", "-", stdin=text)
     assert "no pool applies\n" in result.out
     assert (
-        "a In (x, y), but the node has a=1; or: metadata.name In (m); or: an empty term matches nothing\n" in result.out
+        "a In (u, v), but the node has a=1; or: metadata.name In (m); or: an empty term matches nothing\n" in result.out
     )
 
 
 def test_node_that_has_its_block(cidrella: Cidrella) -> None:
     """N1: a node with podCIDRs keeps them, whatever pool would be tried first."""
-    text = pool("p", "10.0.0.0/16", 8) + pool("q", "10.9.0.0/24", 8) + nodes(node("n", "10.0.7.0/24"))
-    result = cidrella("explain", "n", "-f", "-", stdin=text)
+    text = pool("p", "10.0.0.0/16", 8) + pool("q", "10.9.0.0/24", 8) + nodes(node("n1", "10.0.7.0/24"))
+    result = cidrella("explain", "n1", "-f", "-", stdin=text)
     assert result.out.endswith("Kept: 10.0.7.0/24 from p\n")
-    as_yaml = cidrella("explain", "n", "-f", "-", "-o", "yaml", stdin=text)
+    as_yaml = cidrella("explain", "n1", "-f", "-", "-o", "yaml", stdin=text)
     assert yaml.safe_load(as_yaml.out)["decision"] == {
         "outcome": "Kept",
         "podCIDRs": ["10.0.7.0/24"],

@@ -90,7 +90,7 @@ def test_svg_escapes_text(cidrella: Cidrella) -> None:
     service = (
         "apiVersion: networking.k8s.io/v1\nkind: ServiceCIDR\nmetadata: {name: s}\nspec: {cidrs: [10.0.0.0/24]}\n---\n"
     )
-    hostile = '{metadata: {name: n, annotations: {"cidrella.dev/pool": "<script>"}}, spec: {podCIDRs: ["<b>&"]}}'
+    hostile = '{metadata: {name: n1, annotations: {"cidrella.dev/pool": "<script>"}}, spec: {podCIDRs: ["<b>&"]}}'
     result = cidrella("map", "-f", "-", "--svg", "-", stdin=service + nodes(hostile))
     ET.fromstring(result.out)
     assert "<script" not in result.out

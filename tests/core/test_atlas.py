@@ -85,36 +85,56 @@ blocks = st.builds(
 ) | st.just(prefix("fd00::/64"))
 
 
+def naive(pools: list[Pool], block: Prefix, annotation: str) -> str | None:
+    """P3 as it is written, looking at every pool."""
+    around = [
+        (length != block.length, each.spec.created, each.name)
+        for each in pools
+        for cidr, length in each.spec.ranges
+        if cidr.family is block.family and cidr.network <= block.network <= block.last <= cidr.last
+    ]
+    if annotation in [name for _, _, name in around]:
+        return annotation
+    return min(around)[2] if around else None
+
+
 @given(
-    st.lists(st.tuples(st.sampled_from(RANGES), st.booleans()), max_size=8), st.lists(blocks, min_size=1, max_size=5)
+    st.lists(st.tuples(st.sampled_from(RANGES), st.sampled_from("012"), st.booleans()), max_size=10),
+    st.lists(st.tuples(blocks, st.sampled_from(["", "p0", "p1"])), min_size=1, max_size=5),
 )
-def test_the_pools_found_are_those_that_contain_it(pools: list[tuple[str, bool]], asked: list[Prefix]) -> None:
-    """P3: the pools found around a block are those that comparing it with every pool gives, as pools come and go."""
+def test_the_pool_that_counts_is_found_without_looking_at_each(
+    pools: list[tuple[str, str, bool]], asked: list[tuple[Prefix, str]]
+) -> None:
+    """P3: at any time the pool that counts is the one that comparing the block with every pool gives."""
     atlas = Atlas()
     present: list[Pool] = []
-    for number, (cidr, stays) in enumerate(pools):
-        made = pool(spec(f"p{number}", cidr))
+    for number, (cidr, created, stays) in enumerate(pools):
+        made = pool(spec(f"p{number}", cidr, created=created))
         atlas.add(made)
         if stays:
             present.append(made)
         else:
             atlas.remove(made)
-        for block in asked:
-            expected = {each.name for each in present if each.spec.ranges[0].cidr.contains(block)}
-            found = [each.name for each in atlas.containing(block)]
-            assert set(found) == expected
-            assert len(found) == len(expected)
+        for block, annotation in asked:
+            found = atlas.counts_towards(block, annotation)
+            assert (found.name if found else None) == naive(present, block, annotation)
     for each in present:
         atlas.remove(each)
-    assert atlas._by_length == {}
+    for attribute in Atlas.__slots__:
+        assert getattr(atlas, attribute) == {}, attribute
 
 
-def test_a_block_costs_one_look_for_each_length_of_ranges() -> None:
-    """A9: among a thousand pools of two lengths, the pools around a block are found with one look for each length."""
+@pytest.mark.parametrize("annotation", ["", "elsewhere", "p7"])
+def test_a_block_costs_one_look_for_each_length_of_ranges(annotation: str) -> None:
+    """A9: among a thousand pools, on 250 ranges of one length and one of another, it takes a look for each length."""
     atlas = atlas_of(*(spec(f"p{number}", f"10.{number % 250}.0.0/16 /24") for number in range(1000)))
     atlas.add(pool(spec("all", "10.0.0.0/8 /24")))
     meter = Meter()
     for key, places in atlas._by_length.items():
-        atlas._by_length[key] = CountingDict(places, meter)
-    assert len(list(atlas.containing(prefix("10.7.0.0/24")))) == 5
-    assert meter.during() == 2
+        atlas._by_length[key] = CountingDict(
+            {place: CountingDict(rows, meter) for place, rows in places.items()}, meter
+        )
+    assert counts_towards(atlas, "10.7.0.0/24", annotation) == (
+        "all" if annotation == "" else "p7" if annotation == "p7" else "all"
+    )
+    assert meter.during() <= 2 * 3

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cidrella.core.decision import Decision, Node, Outcome, Reason, ServiceRange
 from cidrella.core.prefix import Family
-from cidrella.core.space import Holding
+from cidrella.core.space import Holding, NotHeldError
 from tests.core.build import (
     allocated,
     cluster,
@@ -211,6 +211,16 @@ class TestReservations:
         assert free(books, "q") == [255]
         assert give(books, node("b")) == ["10.0.1.0/24"]
 
+    def test_refused_after_its_pool_has_gone_it_moves_no_cursor(self) -> None:
+        """A5: the pool that a refused block counts towards goes on where it stood, though it once gave that block."""
+        books = cluster(spec("p", "10.0.0.0/24 /26"), spec("q", "10.0.0.0/24 /26", where="q"))
+        assert give(books, node("a")) == ["10.0.0.0/26"]
+        books.forget("a")
+        assert give(books, node("b", "q=1")) == ["10.0.0.0/26"]
+        books.remove_pool("q")
+        books.cancel("b")
+        assert give(books, node("c")) == ["10.0.0.64/26"]
+
     def test_refused_after_its_pool_was_made_again_with_another_size(self) -> None:
         """A2, A5: a pool of the same name but other blocks goes on where it stood, and never outside of its range."""
         books = cluster(spec("p", "1.0.0.0/8 /24"))
@@ -237,11 +247,14 @@ class TestReservations:
         assert give(books, node("a")) == ["10.0.0.0/32"]
 
     def test_what_a_node_has_cannot_be_refused(self) -> None:
-        """N1: only a reservation can be taken back, not what stands on a node."""
+        """N1: only a reservation can be taken back, not what stands on a node, and not what nobody has."""
         books = cluster(spec("p", "10.0.0.0/16 /24"))
         books.decide(node("a", has="10.0.0.0/24"))
-        with pytest.raises(AssertionError, match=r"^what a node has is no reservation$"):
-            books.cancel("a")
+        for name in ("a", "never heard of"):
+            with pytest.raises(NotHeldError, match=f"^nothing is reserved for {name}$"):
+                books.cancel(name)
+        books.check()
+        assert allocated(books, "p") == [1]
 
     def test_gone_it_is_free(self) -> None:
         """N9, N8: when the node is gone its reservation is free, and forgetting it again is no error."""
@@ -270,6 +283,17 @@ class TestReservations:
         books.decide_many(nodes(3))
         assert allocated(books, "p") == [3]
         assert users(books, "p") == {"n0", "n1", "n2"}
+
+
+class TestManyAtOnce:
+    """A1: what is asked together is asked of different nodes."""
+
+    def test_names_must_differ(self) -> None:
+        """A1: two nodes of one name in one call are refused before anything is taken in or given."""
+        books = cluster(spec("p", "10.0.0.0/24 /25"))
+        with pytest.raises(ValueError, match=r"^two nodes have the same name$"):
+            books.decide_many([node("a"), node("b"), node("a", has="10.0.0.0/25")])
+        assert free(books, "p") == [2]
 
 
 class TestNodesThatWait:
@@ -430,8 +454,8 @@ class TestWhatIsFound:
         )
         assert story(two)[4] == "also held by a (10.0.0.0/24)"
         assert one.reason.value == "CIDRConflict"
-        assert books.conflicts("a") == [Holding(prefix("10.0.0.128/25"), "b")]
-        assert books.conflicts("b") == [Holding(prefix("10.0.0.0/24"), "a")]
+        assert list(books.conflicts("a")) == [Holding(prefix("10.0.0.128/25"), "b")]
+        assert list(books.conflicts("b")) == [Holding(prefix("10.0.0.0/24"), "a")]
 
     def test_a_shared_block_is_free_when_both_are_gone(self) -> None:
         """N6: an address is free again when no remaining node holds it, and the last one has no conflict left."""
@@ -443,9 +467,12 @@ class TestWhatIsFound:
         books.forget("b")
         assert give(books, node("c")) == ["10.0.0.0/24"]
 
-    @pytest.mark.parametrize(("others", "ending"), [(5, "b4 (10.0.0.4/32)"), (6, "b4 (10.0.0.4/32) and 1 more")])
-    def test_five_conflicts_are_named_and_the_rest_counted(self, others: int, ending: str) -> None:
-        """N6: a message stays short: five by name, and how many more."""
+    @pytest.mark.parametrize(
+        ("others", "ending"),
+        [(5, "b4 (10.0.0.4/32)"), (6, "b4 (10.0.0.4/32) and more"), (9, "b4 (10.0.0.4/32) and more")],
+    )
+    def test_five_conflicts_are_named(self, others: int, ending: str) -> None:
+        """N6: a message stays short: five by name, and that there are more."""
         books = cluster()
         books.decide_many([node(f"b{number}", has=f"10.0.0.{number}/32") for number in range(others)])
         message = books.decide(node("a", has="10.0.0.0/24")).message
@@ -599,6 +626,17 @@ class TestPools:
         assert give(books, node("a")) == ["10.0.0.0/24"]
         books.check()
         books.remove_pool("broken")
+
+    def test_free_is_what_a_pool_gives(self) -> None:
+        """A8, S6: what could be given right now is a family's free blocks, and none where the pool gives nothing."""
+        books = cluster(
+            spec("p", "10.0.0.0/24 /25", "fd00::/62 /64"),
+            spec("going", "10.0.0.0/24 /25", terminating=True),
+            spec("odd", "10.0.0.0/24 /25", problem="odd"),
+        )
+        books.observe(node("a", has="10.0.0.0/25"))
+        assert [books.pools["p"].free(family) for family in Family] == [1, 4]
+        assert [books.pools[name].free(Family.IPV4) for name in ("going", "odd")] == [0, 0]
 
     def test_names_are_unique(self) -> None:
         """S6: a pool that changes is removed and added again; a second one of its name is a mistake."""

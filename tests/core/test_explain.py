@@ -115,13 +115,17 @@ def test_which_point_of_the_order_decided(one: str | tuple[str, str], two: str |
     assert found[1].before_next == ""
 
 
-def test_room() -> None:
-    """S4: a pool has room when all of its families have."""
-    dual = pool(spec("p", "10.0.0.0/24 /28", "fd00::/64 /64"))
-    (verdict,) = explain(NODE, [dual])
-    assert verdict.room
-    dual.views[1].allocate("somebody")
-    assert not verdict.room
+def test_full_families() -> None:
+    """S4: a verdict names the families that had no block left, and goes on saying so when there is room again."""
+    dual = pool(spec("p", "10.0.0.0/28 /28", "fd00::/64 /64"))
+    assert explain(NODE, [dual])[0].full == ()
+    blocks = [view.allocate("somebody") for view in dual.views]
+    (both,) = explain(NODE, [dual])
+    assert both.full == dual.spec.ranges
+    assert blocks[0] is not None
+    dual.views[0].take_back(blocks[0], "somebody")
+    assert explain(NODE, [dual])[0].full == dual.spec.ranges[1:]
+    assert both.full == dual.spec.ranges
 
 
 def test_nothing_to_explain() -> None:

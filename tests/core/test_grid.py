@@ -129,6 +129,19 @@ def test_what_is_dropped_is_free_again(length: int, blocks: int) -> None:
     grid.check()
 
 
+def test_half_of_what_has_merged_is_dropped() -> None:
+    """A8: two large prefixes side by side, kept as one, give back exactly one half when one of them goes."""
+    grid = Grid(24)
+    tally = grid.watch(0, 24)
+    grid.hold(9, 0, clean=True)
+    grid.hold(9, 1, clean=True)
+    assert tally.free == (1 << 24) - (1 << 16)
+    grid.drop(9, 1, None)
+    assert tally.free == (1 << 24) - (1 << 15)
+    grid.check()
+    assert [(1 << 15) - 1 in grid.bits, 1 << 15 in grid.bits] == [True, False]
+
+
 def test_what_is_covered_stays_touched() -> None:
     """N6: a dropped prefix frees nothing that a larger one still covers, and a block stays touched by its last part."""
     grid = Grid(LENGTH)

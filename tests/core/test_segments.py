@@ -37,7 +37,7 @@ def test_every_address_has_its_holders(held: list[tuple[Prefix, str]], within: s
         )
         for address in range(whole.network, whole.last + 1)
     ]
-    found = list(segments(space, whole))
+    found = list(segments(space.holdings(whole), whole))
     assert [each.holders for each in found for _ in range(each.first, each.last + 1)] == expected
     assert found[0].first == whole.network
     assert found[-1].last == whole.last
@@ -48,7 +48,7 @@ def test_what_is_empty_is_one_gap() -> None:
     """A8: a range in which nothing is held is a single segment that nobody has."""
     space = AddressSpace(Family.IPV6)
     whole = prefix("fd00::/16")
-    assert list(segments(space, whole)) == [Segment(whole.network, whole.last, ())]
+    assert list(segments(space.holdings(whole), whole)) == [Segment(whole.network, whole.last, ())]
 
 
 def test_holders_of_one_prefix_stand_in_the_order_of_their_names() -> None:
@@ -57,7 +57,9 @@ def test_holders_of_one_prefix_stand_in_the_order_of_their_names() -> None:
     whole = prefix("10.0.0.0/24")
     for holder in ("b", ServiceRange("a"), "z", "a"):
         space.occupy(whole, holder)
-    assert list(segments(space, whole)) == [Segment(whole.network, whole.last, ("a", "b", ServiceRange("a"), "z"))]
+    assert list(segments(space.holdings(whole), whole)) == [
+        Segment(whole.network, whole.last, ("a", "b", ServiceRange("a"), "z"))
+    ]
 
 
 def test_what_reaches_beyond_is_cut() -> None:
@@ -66,7 +68,7 @@ def test_what_reaches_beyond_is_cut() -> None:
     space.occupy(prefix("10.0.0.0/8"), "a")
     space.occupy(prefix("10.0.0.0/25"), "b")
     whole = prefix("10.0.0.0/24")
-    assert list(segments(space, whole)) == [
+    assert list(segments(space.holdings(whole), whole)) == [
         Segment(whole.network, whole.network + 127, ("a", "b")),
         Segment(whole.network + 128, whole.last, ("a",)),
     ]

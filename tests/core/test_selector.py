@@ -114,9 +114,9 @@ def test_numbers_are_those_of_go(text: str | None, number: int | None) -> None:
     assert parse_int64(text) == number
 
 
-@pytest.mark.parametrize("zeros", [18, 24, 25, 26, 60])
+@pytest.mark.parametrize("zeros", [18, 24, 25, 26, 60, 5000])
 def test_leading_zeros_do_not_make_a_number_too_large(zeros: int) -> None:
-    """S1: strconv.ParseInt skips leading zeros, of which a label has room for sixty."""
+    """S1: strconv.ParseInt skips leading zeros, of which a label has room for sixty and a selector for any number."""
     assert parse_int64("0" * zeros + "12") == 12
     assert parse_int64("-" + "0" * zeros + "12") == -12
 

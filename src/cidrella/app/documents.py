@@ -6,7 +6,7 @@ it, by reading the text a second time: the first reading stays fast.
 
 from __future__ import annotations
 
-import re
+import json
 import sys
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,21 +14,18 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-import msgspec
-import yaml
+from cidrella.app import yamlreader
+from cidrella.app.yamlreader import YamlError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+
+    from cidrella.app.yamlreader import Place
 
     FieldPath = tuple[str | int, ...]
 
 SUFFIXES = (".yaml", ".yml", ".json")
 STDIN = "-"
-
-_DEPTH_MAX = 200
-_BRACKETS = re.compile(r"[\[\]{}]")
-_COMPACT_NESTING = re.compile(r"^ {400}|(?:[-?:][ \t]+){50}", re.MULTILINE)
-"""What many levels without brackets look like: far to the right, or `- - - -`."""
 
 
 class Progress(Protocol):
@@ -48,28 +45,6 @@ class UnreadableError(Exception):
         self.message = message
 
 
-class _Loader(yaml.CSafeLoader):
-    """YAML as Kubernetes reads it: no timestamps, and a key given twice is an error, not a guess."""
-
-    yaml_implicit_resolvers = {  # noqa: RUF012 - how PyYAML is told
-        first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
-        for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
-    }
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, object]:
-        mapping = super().construct_mapping(node, deep=deep)
-        if len(mapping) < len(node.value):
-            seen: set[object] = set()
-            for key, _ in node.value:
-                name = self.construct_object(key)
-                if name in seen:
-                    raise yaml.constructor.ConstructorError(
-                        None, None, f"the key {name!r} is given twice; keep one", key.start_mark
-                    )
-                seen.add(name)
-        return mapping
-
-
 @dataclass(frozen=True)
 class Source:
     """One file's text."""
@@ -79,41 +54,38 @@ class Source:
 
     def documents(self, progress: Callable[[int], None]) -> Iterator[Document]:
         """What the file holds, empty documents left out. `progress` is told of bytes as they are read."""
-        text = self._text
-        if text.lstrip()[:1] in ("{", "["):
+        if self._text.lstrip()[:1] in ("{", "["):
             try:
-                raw = msgspec.json.decode(self.data)
-            except (msgspec.DecodeError, RecursionError):
+                raw = json.loads(self._text, object_pairs_hook=_distinct)
+            except KeyError as error:
+                raise UnreadableError(self.name, None, f"the key {error.args[0]!r} is given twice; keep one") from error
+            except (ValueError, RecursionError):
                 pass  # YAML may begin with a bracket too, and its parser knows the line
             else:
                 progress(len(self.data))
                 yield Document(self, 0, raw)
                 return
         try:
-            if _may_be_deep(text):
-                _refuse_depth(self.name, text)
-            for number, raw in enumerate(yaml.load_all(_Counted(self.data, progress), Loader=_Loader)):
+            for number, raw in enumerate(yamlreader.read(_Counted(self.data, progress))):
                 if raw is not None:
                     yield Document(self, number, raw)
-        except yaml.MarkedYAMLError as error:
-            mark = error.problem_mark or error.context_mark
-            raise UnreadableError(self.name, mark.line + 1 if mark else None, _one_line(error)) from error
-        except (yaml.YAMLError, RecursionError, ValueError) as error:
-            raise UnreadableError(self.name, None, f"is no YAML: {_one_line(error)}") from error
+        except YamlError as error:
+            raise UnreadableError(self.name, error.line, error.message) from error
 
     def line(self, number: int, path: FieldPath) -> int | None:
         """The line of a field of a document, or of the closest thing around it that is there."""
-        if number >= len(self._composed):
+        if number >= len(self._places):
             return None
-        node = self._composed[number]
-        line = int(node.start_mark.line) + 1
+        place = self._places[number]
         for step in path:
-            found = _child(node, step)
-            if found is None:
+            if step not in place.inside:
                 break
-            at, node = found
-            line = int(at.start_mark.line) + 1
-        return line
+            place = place.inside[step]
+        return place.line
+
+    @cached_property
+    def _places(self) -> list[Place]:
+        return yamlreader.places(self.data)
 
     @cached_property
     def _text(self) -> str:
@@ -124,13 +96,6 @@ class Source:
             raise UnreadableError(
                 self.name, line, f"is not text: byte 0x{self.data[error.start]:02x} is no UTF-8; give YAML or JSON"
             ) from error
-
-    @cached_property
-    def _composed(self) -> list[yaml.Node]:
-        try:
-            return list(yaml.compose_all(self.data, Loader=_Loader))
-        except (yaml.YAMLError, RecursionError):
-            return []  # JSON that is no YAML: its objects are named without a line
 
 
 @dataclass(frozen=True)
@@ -159,9 +124,10 @@ def read_sources(names: Iterable[str], *, recursive: bool = False) -> list[Sourc
     sources: dict[str, Source] = {}
     for name in names:
         if name == STDIN:
-            sources.setdefault(STDIN, Source("<stdin>", sys.stdin.buffer.read()))
+            if STDIN not in sources:
+                sources[STDIN] = _standard_input()
             continue
-        for path in _files(Path(name), recursive=recursive):
+        for path in _files(name, recursive=recursive):
             try:
                 source = Source(str(path), path.read_bytes())
                 sources.setdefault(str(path.resolve()), source)
@@ -186,15 +152,26 @@ def read_documents(sources: list[Source], progress: Progress) -> Iterator[Docume
         before += len(source.data)
 
 
-def _files(path: Path, *, recursive: bool) -> list[Path]:
-    if not path.is_dir():
-        if not path.exists():
-            raise UnreadableError(str(path), None, "there is no such file or directory")
-        return [path]
-    found = sorted(each for each in (path.rglob("*") if recursive else path.iterdir()) if each.suffix in SUFFIXES)
+def _standard_input() -> Source:
+    if sys.stdin is None:  # closed by the shell
+        raise UnreadableError("<stdin>", None, "is closed: there is nothing to read")
+    return Source("<stdin>", sys.stdin.buffer.read())
+
+
+def _files(name: str, *, recursive: bool) -> list[Path]:
+    path = Path(name)
+    try:
+        if not name or not path.exists():
+            raise UnreadableError(name or "''", None, "there is no such file or directory")
+        if not path.is_dir():
+            return [path]
+        entries = path.rglob("*") if recursive else path.iterdir()
+        found = sorted(each for each in entries if each.suffix in SUFFIXES and not each.is_dir())
+    except OSError as error:
+        raise UnreadableError(name, None, f"cannot be read: {error.strerror}") from error
     if not found:
         hint = "" if recursive else "; -R looks into the directories below it"
-        raise UnreadableError(str(path), None, f"has no file that ends in {', '.join(SUFFIXES)}{hint}")
+        raise UnreadableError(name, None, f"has no file that ends in {', '.join(SUFFIXES)}{hint}")
     return found
 
 
@@ -211,40 +188,10 @@ class _Counted(BytesIO):
         return chunk
 
 
-def _may_be_deep(text: str) -> bool:
-    """Whether a glance does not rule out that something is nested deeper than the parser can bear: it would crash."""
-    if _COMPACT_NESTING.search(text):
-        return True
-    depth = 0
-    for bracket in _BRACKETS.findall(text):
-        depth += 1 if bracket in "[{" else -1
-        if depth > _DEPTH_MAX:
-            return True
-    return False
-
-
-def _refuse_depth(source: str, text: str) -> None:
-    """Look closely, without recursion. Raises `UnreadableError` where it is too deep."""
-    depth = 0
-    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if depth > _DEPTH_MAX:
-            line = event.start_mark.line + 1
-            raise UnreadableError(source, line, f"is nested more than {_DEPTH_MAX} deep; no object of ours is")
-
-
-def _child(node: yaml.Node, step: str | int) -> tuple[yaml.Node, yaml.Node] | None:
-    """Where a step of a path stands, and what it leads to."""
-    if isinstance(node, yaml.MappingNode) and isinstance(step, str):
-        return next(((key, value) for key, value in node.value if key.value == step), None)
-    if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
-        return node.value[step], node.value[step]
-    return None
-
-
-def _one_line(error: Exception) -> str:
-    parts = [error.context, error.problem] if isinstance(error, yaml.MarkedYAMLError) else [str(error)]
-    return re.sub(r"\s+", " ", ": ".join(part for part in parts if part))
+def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """A JSON object, of which no key is given twice. Raises `KeyError` with the one that is."""
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
+        seen: set[str] = set()
+        raise KeyError(next(key for key, _ in pairs if key in seen or seen.add(key)))  # type: ignore[func-returns-value]
+    return mapping

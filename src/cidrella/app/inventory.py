@@ -42,7 +42,12 @@ class Fault:
 
     def __str__(self) -> str:
         place = self.source if self.line is None else f"{self.source}:{self.line}"
-        return ": ".join(part for part in (place, self.subject, self.field, self.message) if part)
+        return printable(": ".join(part for part in (place, self.subject, self.field, self.message) if part))
+
+
+def printable(text: str) -> str:
+    """Text from the input on one line, with what a terminal would act on written out."""
+    return text if text.isprintable() else "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
 
 
 class InputError(Exception):
@@ -107,20 +112,24 @@ class _Reader:
         self._inventory.faults.sort(key=lambda fault: (place[fault.source], fault.line or 0))
         return self._inventory
 
-    def _take(self, document: Document, api_version: str = "", kind: str = "") -> None:
+    def _take(self, document: Document, list_version: str = "", list_kind: str = "") -> None:
+        """One object, whose kind a list around it may have told already."""
         raw = document.raw
         if not isinstance(raw, dict):
             self._fault(document, "", (), f"must be an object with apiVersion and kind, not {_what(raw)}")
             return
-        named: object = raw.get("kind", kind)
-        version: object = raw.get("apiVersion", api_version)
-        if not (isinstance(named, str) and named and isinstance(version, str)):
-            self._fault(document, "", ("kind",), "is missing; an object says apiVersion and kind")
+        kind, version = raw.get("kind") or list_kind, raw.get("apiVersion") or list_version
+        for name, value in (("kind", kind), ("apiVersion", version)):
+            if not isinstance(value, str):
+                self._fault(document, "", (name,), f"must be text, not {_what(value)}")
+                return
+            if not value:
+                self._fault(document, "", (name,), "is missing; an object says apiVersion and kind")
+                return
+        if kind.endswith("List") and "items" in raw:
+            self._take_items(document, raw["items"], version, kind.removesuffix("List"))
             return
-        if named.endswith("List") and "items" in raw:
-            self._take_items(document, raw["items"], version, named.removesuffix("List"))
-            return
-        match version, named:
+        match version, kind:
             case objects.API_VERSION, objects.KIND:
                 self._keep(document, objects.ClusterCIDR, validate_cluster_cidr, self._inventory.pools)
             case "v1", "Node":
@@ -128,9 +137,9 @@ class _Reader:
             case _, "ServiceCIDR" if version in _SERVICE_CIDR_VERSIONS:
                 self._keep(document, objects.ServiceCIDR, validate_service_cidr, self._inventory.services)
             case _:
-                self._pass_over(document, version, named)
+                self._pass_over(document, version, kind)
 
-    def _take_items(self, document: Document, items: object, api_version: str, kind: str) -> None:
+    def _take_items(self, document: Document, items: object, version: str, kind: str) -> None:
         """A `List` carries objects that name their kind; a `NodeList` as the API sends it, objects that do not."""
         if items is None:
             return
@@ -138,7 +147,11 @@ class _Reader:
             self._fault(document, f"{kind}List", ("items",), f"must be a list, not {_what(items)}")
             return
         for number, raw in enumerate(items):
-            self._take(document.item("items", number, raw=raw), api_version if kind else "", kind)
+            item = document.item("items", number, raw=raw)
+            if isinstance(raw, dict) and str(raw.get("kind")).endswith("List"):
+                self._fault(item, "", ("kind",), "is a list within a list; write its items out")
+            else:
+                self._take(item, version if kind else "", kind)
 
     def _keep(self, document: Document, kind: type[K], validate: Callable[[K], list[Problem]], into: list[K]) -> None:
         decoded = decode(document.raw, kind)
@@ -159,17 +172,19 @@ class _Reader:
         else:
             into.append(decoded)
 
-    def _pass_over(self, document: Document, api_version: str, kind: str) -> None:
+    def _pass_over(self, document: Document, version: str, kind: str) -> None:
         """Other kinds are none of our business, unless they are ours under a wrong name."""
-        if kind == objects.KIND:
-            message = f"is {api_version!r}; ours is {objects.API_VERSION}"
-            self._fault(document, f"{kind} {_name(document.raw)}", ("apiVersion",), message)
-        elif api_version.partition("/")[0] == objects.GROUP:
+        subject = f"{kind} {_name(document.raw)}"
+        known = {objects.KIND: objects.API_VERSION, "Node": "v1", "ServiceCIDR": _SERVICE_CIDR_VERSIONS[0]}
+        groups = {each.rpartition("/")[0] for each in known.values()}
+        if kind in known and (kind == objects.KIND or version.rpartition("/")[0] in groups):
+            self._fault(document, subject, ("apiVersion",), f"is {version!r}; that of a {kind} is {known[kind]}")
+        elif version.rpartition("/")[0] == objects.GROUP:
             close = get_close_matches(kind.lower(), [objects.KIND.lower()], cutoff=0.8)
             hint = f"did you mean {objects.KIND}?" if close else f"the kind known here is {objects.KIND}"
-            self._fault(document, f"{kind} {_name(document.raw)}", ("kind",), f"is not known; {hint}")
+            self._fault(document, subject, ("kind",), f"is not known; {hint}")
         else:
-            self._inventory.ignored[kind] += 1
+            self._inventory.ignored[printable(kind)] += 1
 
     def _fault(self, document: Document, subject: str, path: FieldPath, message: str, shown: str = "") -> None:
         where = shown or ".".join(map(str, path))
@@ -181,7 +196,10 @@ class _Reader:
 
 def _further(raw: object, found: list[Problem], kind: type[K], validate: Callable[[K], list[Problem]]) -> list[Problem]:
     """What else is wrong with an object that cannot be decoded, judged by the rest of it if that can stand alone."""
-    rest = copy.deepcopy(raw)
+    try:
+        rest = copy.deepcopy(raw)
+    except RecursionError:  # nobody needs to know more of such an object
+        return []
     for problem in found:
         _remove(rest, problem.path)
     if isinstance(rest, dict) and isinstance(rest.get("spec"), dict) and kind is objects.ClusterCIDR:
@@ -201,11 +219,16 @@ def _remove(raw: object, path: FieldPath) -> None:
 def _validate_node_strictly(node: objects.Node) -> list[Problem]:
     """A node's podCIDRs may be in any old form (N7), but must be readable."""
     problems = validate_node(node)
-    for number, text in enumerate(node.spec.pod_cidrs or ()):
+    written: list[tuple[FieldPath, str]] = [
+        (("spec", "podCIDRs", number), text) for number, text in enumerate(node.spec.pod_cidrs)
+    ]
+    if node.spec.pod_cidr:
+        written.append((("spec", "podCIDR"), node.spec.pod_cidr))
+    for path, text in written:
         try:
             Prefix.parse_lenient(text)
         except PrefixError as error:
-            problems.append(Problem(("spec", "podCIDRs", number), f"{text!r} {error}"))
+            problems.append(Problem(path, f"{text!r} {error}"))
     return problems
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
 from cidrella.core.decision import ServiceRange
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
     from cidrella.app.planning import Plan
     from cidrella.core.segments import Segment
+    from cidrella.core.space import Holding
 
 
 class Kind(Enum):
@@ -86,16 +89,22 @@ def make_map(plan: Plan) -> Map:
     pool_ranges = [(cidr, length, pool) for pool in cluster.pools.values() for cidr, length in pool.spec.ranges]
     roots = _outermost([*services, *(cidr for cidr, _, _ in pool_ranges)])
     blocks_of = _Blocks(pool_of)
+    held_in: dict[Prefix, list[Holding]] = {root: [] for root in roots}
+    for holding in holdings:
+        for root in _overlapping(roots, holding.prefix):
+            held_in[root].append(holding)
+    pools_in: dict[Prefix, list[str]] = {root: [] for root in roots}
+    for cidr, length, pool in pool_ranges:
+        pools_in[roots[bisect_right(roots, cidr) - 1]].append(f"{pool.name} ({cidr} by /{length})")
     maps = [
         RangeMap(
             root,
-            [f"{pool.name} ({cidr} by /{length})" for cidr, length, pool in pool_ranges if root.contains(cidr)],
-            [blocks_of.area(root, segment) for segment in segments(cluster.spaces[root.family], root)],
+            pools_in[root],
+            [blocks_of.area(root, segment) for segment in segments(held_in[root], root)],
         )
         for root in roots
     ]
-    inside = {each for each in pool_of if _within(roots, each[0])}
-    return Map(maps, sorted(set(pool_of) - inside))
+    return Map(maps, sorted(each for each in pool_of if not _overlapping(roots, each[0])))
 
 
 class _Blocks:
@@ -107,7 +116,7 @@ class _Blocks:
             self._by_node.setdefault(node, []).append((block, pool))
 
     def area(self, root: Prefix, segment: Segment) -> Area:
-        holders = segment.holders
+        holders = tuple(dict.fromkeys(segment.holders))
         names = tuple(map(str, holders))
         if not holders:
             return Area(segment.first, segment.last, Kind.FREE, (), "")
@@ -129,5 +138,9 @@ def _outermost(prefixes: Iterable[Prefix]) -> list[Prefix]:
     return outer
 
 
-def _within(roots: list[Prefix], block: Prefix) -> bool:
-    return any(root.overlaps(block) for root in roots)
+def _overlapping(roots: list[Prefix], prefix: Prefix) -> list[Prefix]:
+    """Those of the ranges, sorted and apart, that share addresses with a prefix. O(log of all + those found)."""
+    at = bisect_right(roots, prefix)
+    if at and roots[at - 1].contains(prefix):
+        return [roots[at - 1]]
+    return list(takewhile(prefix.contains, islice(roots, at, None)))

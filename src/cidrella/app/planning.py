@@ -91,8 +91,7 @@ class Explanation:
 
     node: Node
     verdicts: list[Verdict]
-    rooms: list[bool]
-    """For each verdict, whether the pool had room when the node's turn came."""
+    """As things stood when the node's turn came."""
     decision: Decision
 
 
@@ -126,9 +125,8 @@ def explain_node(inventory: Inventory, options: Options, name: str) -> Explanati
     cluster.decide_many(holding)
     cluster.decide_many([node for node in nodes[:at] if not node.pod_cidrs], wait_for_labels=options.wait_for_labels)
     verdicts = explain(nodes[at], cluster.pools.values())
-    rooms = [verdict.room for verdict in verdicts]
     decision = cluster.decide(nodes[at], wait_for_labels=options.wait_for_labels)
-    return Explanation(nodes[at], verdicts, rooms, decision)
+    return Explanation(nodes[at], verdicts, decision)
 
 
 def build_cluster(inventory: Inventory, options: Options) -> Cluster:
@@ -167,7 +165,7 @@ def _count(cluster: Cluster, pool: Pool) -> PoolCount:
         pool.name,
         {
             view.family: RangeCount(
-                str(view.block_range), view.length, view.capacity, usage.allocated(view.family), view.free
+                str(view.block_range), view.length, view.capacity, usage.allocated(view.family), pool.free(view.family)
             )
             for view in pool.views
         },

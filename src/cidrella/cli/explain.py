@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cidrella.app.inventory import printable
 from cidrella.app.planning import NoSuchNodeError, Options, explain_node
 from cidrella.cli import shared
 from cidrella.cli.structured import structured
@@ -40,14 +41,14 @@ def explain(
 
 
 def _as_text(result: Explanation) -> str:
-    labels = ", ".join(f"{key}={value}" for key, value in result.node.labels.items()) or "none"
+    labels = ", ".join(f"{key}={printable(value)}" for key, value in result.node.labels.items()) or "none"
     lines = [f"node {result.node.name}", f"  labels: {labels}", ""]
-    applying = [(verdict, room) for verdict, room in zip(result.verdicts, result.rooms, strict=True) if verdict.applies]
+    applying = [verdict for verdict in result.verdicts if verdict.applies]
     lines.append("tried in this order:" if applying else "no pool applies")
-    for number, (verdict, room) in enumerate(applying, 1):
-        lines.append(f"  {number}. {verdict.pool.name}  {_ranges(verdict)}  {'' if room else 'FULL'}".rstrip())
+    for number, verdict in enumerate(applying, 1):
+        lines.append(f"  {number}. {verdict.pool.name}  {_ranges(verdict)}  {'FULL' if verdict.full else ''}".rstrip())
         lines.append(f"     {verdict.why}")
-        if not room:
+        if verdict.full:
             lines.append(f"     no room: {_full(verdict)}")
         if verdict.before_next:
             lines.append(f"     {verdict.before_next}")
@@ -72,7 +73,7 @@ def _ranges(verdict: Verdict) -> str:
 
 
 def _full(verdict: Verdict) -> str:
-    return ", ".join(f"{view.block_range} has no /{view.length} left" for view in verdict.pool.full())
+    return ", ".join(f"{cidr} has no /{length} left" for cidr, length in verdict.full)
 
 
 def _as_object(result: Explanation) -> dict[str, object]:
@@ -85,10 +86,10 @@ def _as_object(result: Explanation) -> dict[str, object]:
                 "applies": verdict.applies,
                 "matched": verdict.matched,
                 "why": verdict.why,
-                "room": room,
+                "room": not verdict.full,
                 "beforeNext": verdict.before_next or None,
             }
-            for verdict, room in zip(result.verdicts, result.rooms, strict=True)
+            for verdict in result.verdicts
         ],
         "decision": {
             "outcome": decision.outcome.value,

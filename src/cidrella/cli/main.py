@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
 from cidrella import __version__
 from cidrella.cli import crds, explain, map_, plan, validate
-from cidrella.cli.shared import WRONG_INPUT, complain
+from cidrella.cli.shared import complain
 
 app = typer.Typer(
     name="cidrella",
@@ -45,4 +44,3 @@ def main() -> None:
     """Run the command. What is wrong with the input ends in exit code 2 and never in a traceback."""
     with complain():
         app()
-    sys.exit(WRONG_INPUT)

@@ -13,7 +13,7 @@ from cidrella.app.mapping import make_map
 from cidrella.app.planning import Options, make_plan
 from cidrella.cli import shared
 from cidrella.cli.svg import svg
-from cidrella.cli.terminal import picture
+from cidrella.cli.terminal import ASCII, BLOCKS, picture
 
 _PLAIN_WIDTH = 100
 """The width where there is no terminal to ask."""
@@ -39,7 +39,8 @@ def draw(
     if svg_file is None:
         console = Console(highlight=False, soft_wrap=True)
         width = shutil.get_terminal_size((_PLAIN_WIDTH, 24)).columns if console.is_terminal else _PLAIN_WIDTH
-        console.print(picture(result, width), end="")
+        marks = BLOCKS if (console.encoding or "").lower().startswith("utf") else ASCII
+        console.print(picture(result, width, marks), end="")
     elif str(svg_file) == "-":
         typer.echo(svg(result), nl=False)
     else:

@@ -11,10 +11,13 @@ from cidrella.cli import shared
 from cidrella.cli.structured import structured
 from cidrella.cli.table import table
 from cidrella.core.prefix import Family
+from cidrella.model.syntax import label_key_fault, label_value_fault
 
 if TYPE_CHECKING:
     from cidrella.app.planning import Plan, PoolCount
 
+_ADD_MAX = 1_000_000
+"""Ten times what Cidrella is built for, and still planned within a minute."""
 SOME_WAIT = 3
 """The exit code of a plan in which not every node has its blocks."""
 
@@ -25,7 +28,8 @@ def plan(
     recursive: shared.Recursive = False,
     service_cluster_ip_range: shared.ServiceRanges = "",
     add_nodes: Annotated[
-        int, typer.Option(min=0, metavar="N", help="What if: so many more nodes, after those of the input.")
+        int,
+        typer.Option(min=0, max=_ADD_MAX, metavar="N", help="What if: so many more nodes, after those of the input."),
     ] = 0,
     labels: Annotated[
         list[str] | None,
@@ -62,7 +66,10 @@ def _labels(texts: list[str] | None, add_nodes: int) -> dict[str, str]:
         key, equals, value = pair.partition("=")
         if not equals or not key:
             raise typer.BadParameter(f"--labels: {pair!r} is no label; write KEY=VALUE")
-        labels[key] = value
+        if fault := label_key_fault(key) or label_value_fault(value):
+            raise typer.BadParameter(f"--labels: {pair!r} {fault}")
+        if labels.setdefault(key, value) != value:
+            raise typer.BadParameter(f"--labels: {key} is given twice")
     return labels
 
 

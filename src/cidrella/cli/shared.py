@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from contextlib import contextmanager
 from enum import Enum
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 WRONG_INPUT = 2
 """The exit code for input that is wrong."""
+CANNOT_WRITE = 1
+INTERRUPTED = 130
 
 _WORTH_A_BAR = 2_000_000
 """Bytes of input from which on a progress bar is shown: about a second of YAML."""
@@ -90,9 +93,12 @@ def read_input(files: list[str] | None, more: list[str] | None, *, recursive: bo
 def read_sound_input(files: list[str] | None, more: list[str] | None, *, recursive: bool) -> Inventory:
     """The same, for commands that work only on input without faults. What they will miss in it is said."""
     inventory = read_input(files, more, recursive=recursive).require_sound()
-    if not inventory.pools:
+    if not inventory.pools or not inventory.nodes:
+        missing = " and ".join(
+            kind for kind, kept in (("ClusterCIDR", inventory.pools), ("Node", inventory.nodes)) if not kept
+        )
         ignored = ", ".join(f"{count} {kind}" for kind, count in sorted(inventory.ignored.items()))
-        warn("there is no ClusterCIDR in the input" + (f"; passed over: {ignored}" if ignored else ""))
+        warn(f"there is no {missing} in the input" + (f"; passed over: {ignored}" if ignored else ""))
     return inventory
 
 
@@ -128,11 +134,21 @@ def show_faults(faults: list[Fault]) -> None:
 
 @contextmanager
 def complain() -> Iterator[None]:
-    """Turn what is wrong with the input into lines on standard error and an exit code."""
+    """Turn what goes wrong into lines on standard error and an exit code."""
+    if sys.stdout is None:  # closed by the shell
+        typer.echo("standard output is closed: there is nowhere to write to", err=True)
+        sys.exit(CANNOT_WRITE)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # better a question mark than nothing
     try:
         yield
     except InputError as error:
         show_faults(error.faults)
         sys.exit(WRONG_INPUT)
     except KeyboardInterrupt:
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
+    except OSError as error:
+        # Files that cannot be read are faults of the input. What is left is the output.
+        typer.echo(f"the output cannot be written: {error.strerror}", err=True)
+        sys.stdout = None  # nor can what is still to be flushed
+        sys.exit(CANNOT_WRITE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.text import Text
 
@@ -11,13 +11,24 @@ from cidrella.app.mapping import Kind
 from cidrella.core.prefix import format_address
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from cidrella.app.mapping import Area, Map, RangeMap
 
-_MARKS = {Kind.FREE: "·", Kind.NODE: "█", Kind.SERVICE: "▒", Kind.CONFLICT: "!"}
-_SOME_NODES = "▄"
-"""A cell of which nodes hold less than half."""
+
+class Marks(NamedTuple):
+    """What the bar is drawn with."""
+
+    kinds: Mapping[Kind, str]
+    some_nodes: str
+    """For a cell of which nodes hold less than half."""
+    more: str
+
+
+BLOCKS = Marks({Kind.FREE: "·", Kind.NODE: "█", Kind.SERVICE: "▒", Kind.CONFLICT: "!"}, "▄", "…")
+ASCII = Marks({Kind.FREE: ".", Kind.NODE: "#", Kind.SERVICE: "~", Kind.CONFLICT: "!"}, "+", "...")
+"""For terminals that can show no more."""
+
 _STYLES = {Kind.FREE: "dim", Kind.NODE: "", Kind.SERVICE: "magenta", Kind.CONFLICT: "bold red"}
 _POOL_STYLES = ("green", "cyan", "yellow", "blue", "bright_green", "bright_cyan")
 _LINES = 40
@@ -26,38 +37,38 @@ _NAMES = 4
 """Nodes named on a line; the others are counted."""
 
 
-def picture(result: Map, width: int) -> Text:
+def picture(result: Map, width: int, marks: Marks = BLOCKS) -> Text:
     """The whole map. Marks tell things apart where there are no colours."""
     text = Text()
     pools = sorted({area.pool for each in result.ranges for area in each.areas if area.pool})
     styles = {pool: _POOL_STYLES[number % len(_POOL_STYLES)] for number, pool in enumerate(pools)}
     for each in result.ranges:
-        _range(text, each, width, styles)
+        _range(text, each, width, styles, marks)
     if result.outside:
         text.append(f"in no range: {len(result.outside)}\n", "bold")
         for block, node in result.outside[:_LINES]:
             text.append(f"  {block}  {node}\n")
-        _more(text, len(result.outside) - _LINES)
+        _more(text, len(result.outside) - _LINES, marks)
     if result.ranges:
-        text.append("  ".join(f"{mark} {kind.value}" for kind, mark in _MARKS.items()) + "\n", "dim")
+        text.append("  ".join(f"{mark} {kind.value}" for kind, mark in marks.kinds.items()) + "\n", "dim")
     else:
         text.append("there is neither a ClusterCIDR nor a service range to draw\n")
     return text
 
 
-def _range(text: Text, each: RangeMap, width: int, styles: dict[str, str]) -> None:
+def _range(text: Text, each: RangeMap, width: int, styles: dict[str, str], marks: Marks) -> None:
     text.append(str(each.cidr), "bold")
     text.append(f"  {_percent(each.free, each.cidr.size)} free  ")
     text.append(f"{', '.join(each.pools) or 'no pool'}\n", "dim")
-    for mark, style in _cells(each, width, styles):
+    for mark, style in _cells(each, width, styles, marks):
         text.append(mark, style)
     text.append("\n")
     runs = [list(run) for _, run in groupby(each.areas, key=_alike)]
     for run in runs[:_LINES]:
-        text.append(f"  {_MARKS[run[0].kind]} ", _style(run[0], styles))
+        text.append(f"  {marks.kinds[run[0].kind]} ", _style(run[0], styles))
         text.append(f"{_span(each, run)}  ")
         text.append(f"{_told(run)}\n", "dim" if run[0].kind is Kind.FREE else "")
-    _more(text, len(runs) - _LINES)
+    _more(text, len(runs) - _LINES, marks)
     text.append("\n")
 
 
@@ -88,7 +99,7 @@ def _told(run: list[Area]) -> str:
             return listed
 
 
-def _cells(each: RangeMap, width: int, styles: dict[str, str]) -> Iterator[tuple[str, str]]:
+def _cells(each: RangeMap, width: int, styles: dict[str, str], marks: Marks) -> Iterator[tuple[str, str]]:
     """The bar: for each of its cells, a mark and a style for what most of it is. Conflicts always show."""
     cells = min(width, each.cidr.size)
     areas = iter(each.areas)
@@ -100,20 +111,20 @@ def _cells(each: RangeMap, width: int, styles: dict[str, str]) -> Iterator[tuple
         while area.last < last:
             area = next(areas)
             shares.append((_overlap(area, first, last), area))
-        yield _cell(shares, styles)
+        yield _cell(shares, styles, marks)
         if area.last == last and cell + 1 < cells:
             area = next(areas)
 
 
-def _cell(shares: list[tuple[int, Area]], styles: dict[str, str]) -> tuple[str, str]:
+def _cell(shares: list[tuple[int, Area]], styles: dict[str, str], marks: Marks) -> tuple[str, str]:
     for kind in (Kind.CONFLICT, Kind.NODE):
         found = [(share, area) for share, area in shares if area.kind is kind]
         if found:
             held, total = sum(share for share, _ in found), sum(share for share, _ in shares)
-            mark = _SOME_NODES if kind is Kind.NODE and 2 * held < total else _MARKS[kind]
+            mark = marks.some_nodes if kind is Kind.NODE and 2 * held < total else marks.kinds[kind]
             return mark, _style(max(found, key=lambda each: each[0])[1], styles)
     largest = max(shares, key=lambda each: each[0])[1]
-    return _MARKS[largest.kind], _style(largest, styles)
+    return marks.kinds[largest.kind], _style(largest, styles)
 
 
 def _overlap(area: Area, first: int, last: int) -> int:
@@ -131,6 +142,6 @@ def _percent(part: int, whole: int) -> str:
     return f"{min(99, max(1, round(100 * part / whole)))} %"
 
 
-def _more(text: Text, count: int) -> None:
+def _more(text: Text, count: int, marks: Marks) -> None:
     if count > 0:
-        text.append(f"  … and {count} more lines\n", "dim")
+        text.append(f"  {marks.more} and {count} more lines\n", "dim")

@@ -153,7 +153,7 @@ class SparseBits:
         return None
 
     def runs(self) -> Iterator[tuple[int, int]]:
-        """Every stored bit as an aligned run (first, order), in no order. For `check` and for tests."""
+        """Every stored bit as an aligned run (first, order), in no order."""
         for level, words in enumerate(self.levels):
             for at, word in words.items():
                 for position in range(1 << WORD):

@@ -13,6 +13,7 @@ Rules:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from cidrella.core.atlas import Atlas
@@ -21,18 +22,18 @@ from cidrella.core.index import PoolIndex
 from cidrella.core.planner import Planner
 from cidrella.core.pool import Pool
 from cidrella.core.prefix import Family, Prefix, PrefixError
-from cidrella.core.space import AddressSpace
+from cidrella.core.space import AddressSpace, NotHeldError
 from cidrella.core.usage import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
     from cidrella.core.decision import Node
     from cidrella.core.pool import PoolSpec
     from cidrella.core.space import Holding
 
 _NAMED = 5
-"""Others that a message names; the rest are counted."""
+"""Others that a message names; that there are more is said, not how many: there may be thousands."""
 
 
 @dataclass(slots=True)
@@ -43,8 +44,8 @@ class _Account:
     annotation: str
     blocks: tuple[Prefix, ...]
     unreadable: tuple[str, ...] = ()
-    reserved: bool = False
-    """Decided here, and not yet seen on the node."""
+    givers: tuple[Pool | None, ...] = ()
+    """Of a reservation, decided here and not yet seen on the node: for each block, the pool that gave it."""
     pools: tuple[Pool | None, ...] = ()
     """For each block, the pool that it counts towards."""
 
@@ -80,9 +81,10 @@ class Cluster:
         return self._usage[pool.name]
 
     def add_pool(self, spec: PoolSpec) -> Pool:
-        """Take a pool in; it knows at once what is held in its ranges (A7, N2, P6). O(held in its ranges).
+        """Take a pool in; it knows at once what is held in its ranges (A7, N2, P6).
 
-        A pool that changes (it turned terminating, say) is removed and added again.
+        O(log of the pools); O(held) if something in its ranges is held, or its block size is a new one. A pool that
+        changes (it turned terminating, say) is removed and added again.
         """
         assert spec.name not in self._pools, f"there is a pool {spec.name} already"
         pool = Pool(spec, tuple(self.spaces[each.cidr.family].view(each.cidr, each.length) for each in spec.ranges))
@@ -92,7 +94,8 @@ class Cluster:
             self._index.add(pool)
         if not spec.problem:
             self._atlas.add(pool)
-            self._recount(each.holder for cidr, _ in spec.ranges for each in self.spaces[cidr.family].holdings(cidr))
+            held = [view.block_range for view in pool.views if view.free < view.capacity]
+            self._recount(each.holder for cidr in held for each in self.spaces[cidr.family].holdings(cidr))
         return pool
 
     def remove_pool(self, name: str) -> None:
@@ -109,8 +112,9 @@ class Cluster:
 
     def add_service_range(self, cidr: Prefix, name: str) -> list[Holding]:
         """Hand a range out no more. What nodes hold of it comes back, and is revoked from nobody (A7)."""
-        overlapping = self.spaces[cidr.family].occupy(cidr, ServiceRange(name))
-        return [each for each in overlapping if not isinstance(each.holder, ServiceRange)]
+        space = self.spaces[cidr.family]
+        space.occupy(cidr, ServiceRange(name))
+        return [each for each in space.holdings(cidr) if not isinstance(each.holder, ServiceRange)]
 
     def remove_service_range(self, cidr: Prefix, name: str) -> None:
         """Undo `add_service_range`."""
@@ -148,26 +152,35 @@ class Cluster:
                 self.spaces[block.family].release(block, name)
 
     def cancel(self, name: str) -> None:
-        """A reservation was refused for good: its blocks are free, and the cursors stand as before (A5, N9)."""
-        account = self._accounts.pop(name)
-        assert account.reserved, "what a node has is no reservation"
+        """A reservation was refused for good: its blocks are free (N9), and count as never given (A5).
+
+        Raises `NotHeldError` for a node that has none.
+        """
+        account = self._accounts.get(name)
+        if account is None or not account.givers:
+            raise NotHeldError(f"nothing is reserved for {name}")
+        del self._accounts[name]
         self._uncount(name, account)
-        for block, pool in zip(account.blocks, account.pools, strict=True):
-            if pool is not None and pool.name == account.annotation:
-                pool.view(block.family).take_back(block, name)
-            else:  # the pool that gave it has gone since
-                self.spaces[block.family].release(block, name)
+        for block, giver in zip(account.blocks, account.givers, strict=True):
+            assert giver is not None
+            giver.view(block.family).take_back(block, name)
 
     def decide(self, node: Node, *, wait_for_labels: bool = True) -> Decision:
         """`decide_many` for one node."""
-        return self.decide_many([node], wait_for_labels=wait_for_labels)[0]
+        self.observe(node)
+        if node.name in self._accounts or _held_back(node, wait_for_labels):
+            return self._standing(node)
+        return self._reserve(node, self._planner.decide(node))
 
     def decide_many(self, nodes: Sequence[Node], *, wait_for_labels: bool = True) -> list[Decision]:
         """How each node stands, in order; those without a block are given one, reserved for them from now on.
 
         What they hold is taken in before anything is given (F3). A reservation asked for again is the same one (N9).
-        Names must differ. `wait_for_labels` keeps nodes waiting that a cloud provider has yet to initialise (N10).
+        `wait_for_labels` keeps nodes waiting that a cloud provider has yet to initialise (N10). Raises `ValueError`
+        where two have the same name.
         """
+        if len({node.name for node in nodes}) < len(nodes):
+            raise ValueError("two nodes have the same name")
         read = [(node, *_read(node.pod_cidrs)) for node in nodes]
         # From the largest block to the smallest: to find what is around a block is cheap, what is inside it is not.
         read.sort(key=lambda each: min((block.length for block in each[1]), default=0))
@@ -175,23 +188,26 @@ class Cluster:
             self._take_in(*each)
         takers = [each for each in nodes if each.name not in self._accounts and not _held_back(each, wait_for_labels)]
         given = self._planner.decide_many(takers)
-        for node, decision in zip(takers, given, strict=True):
-            if decision.blocks:
-                account = _Account(node.uid, decision.pool_name, decision.blocks, reserved=True, pools=decision.pools)
-                self._accounts[node.name] = account
-                self._charge(node.name, account)
-        fresh = {decision.node: decision for decision in given}
+        fresh = {node.name: self._reserve(node, decision) for node, decision in zip(takers, given, strict=True)}
         return [fresh.get(node.name) or self._standing(node) for node in nodes]
 
-    def conflicts(self, name: str) -> list[Holding]:
-        """What others hold of a node's addresses (N6, A7)."""
-        found = {
-            holding: None
-            for block in self._accounts[name].blocks
-            for holding in self.spaces[block.family].holdings(block)
-            if holding.holder != name
-        }
-        return list(found)
+    def _reserve(self, node: Node, decision: Decision) -> Decision:
+        """Note what was decided; a node that has to wait has nothing to note."""
+        if decision.blocks:
+            given = decision.pools
+            account = _Account(node.uid, decision.pool_name, decision.blocks, givers=given, pools=given)
+            self._accounts[node.name] = account
+            self._charge(node.name, account)
+        return decision
+
+    def conflicts(self, name: str) -> Iterator[Holding]:
+        """What others hold of a node's addresses (N6, A7), as it is found: there may be many."""
+        found: set[Holding] = set()
+        for block in self._accounts[name].blocks:
+            for holding in self.spaces[block.family].holdings(block):
+                if holding.holder != name and holding not in found:
+                    found.add(holding)
+                    yield holding
 
     def check(self) -> None:
         """Assert every invariant; O(everything)."""
@@ -236,7 +252,7 @@ class Cluster:
         if account is None:
             reason = Reason.TERMINATING if node.terminating else Reason.UNINITIALIZED
             return Decision(node.name, Outcome.WAITING, (), (), reason, _HELD_BACK[reason])
-        if account.reserved:
+        if account.givers:
             outcome, reason, message = Outcome.ASSIGNED, Reason.NONE, ""
         else:
             outcome, reason, message = self._judge(node.name, account)
@@ -245,7 +261,7 @@ class Cluster:
     def _judge(self, name: str, account: _Account) -> tuple[Outcome, Reason, str]:
         if account.unreadable:
             return Outcome.INVALID, Reason.INVALID, f"cannot be read: {', '.join(account.unreadable)}"
-        conflicts = self.conflicts(name)
+        conflicts = list(islice(self.conflicts(name), _NAMED + 1))
         if conflicts:
             return Outcome.CONFLICT, Reason.CONFLICT, f"also held by {_listed(conflicts)}"
         outside = [str(block) for block, pool in zip(account.blocks, account.pools, strict=True) if pool is None]
@@ -279,4 +295,4 @@ def _read(pod_cidrs: tuple[str, ...]) -> tuple[tuple[Prefix, ...], tuple[str, ..
 
 def _listed(holdings: list[Holding]) -> str:
     named = ", ".join(f"{each.holder} ({each.prefix})" for each in holdings[:_NAMED])
-    return named + (f" and {len(holdings) - _NAMED} more" if len(holdings) > _NAMED else "")
+    return named + (" and more" if len(holdings) > _NAMED else "")

@@ -10,11 +10,14 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from cidrella.core.pool import PoolRange
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from cidrella.core.decision import Node
     from cidrella.core.pool import Pool
+    from cidrella.core.selector import Selector
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +30,11 @@ class Verdict:
     """The requirements that the node meets in the largest matching term; 0 for a default."""
     why: str
     """Why it applies, or why it does not."""
+    full: tuple[PoolRange, ...] = ()
+    """The families that had no block left when this was judged; with none, it had room."""
     before_next: str = ""
     """The rule that puts it before the next one, with what was compared. Empty for the last, and where it does not
     apply."""
-
-    @property
-    def room(self) -> bool:
-        """Whether it can give all of its families now."""
-        return not self.pool.full()
 
 
 def explain(node: Node, pools: Iterable[Pool]) -> list[Verdict]:
@@ -47,26 +47,31 @@ def explain(node: Node, pools: Iterable[Pool]) -> list[Verdict]:
 
 
 def _judge(node: Node, pool: Pool) -> Verdict:
+    applies, matched, why = _applies(node, pool)
+    full = tuple(PoolRange(view.block_range, view.length) for view in pool.full())
+    return Verdict(pool, applies, matched, why, full)
+
+
+def _applies(node: Node, pool: Pool) -> tuple[bool, int, str]:
     spec = pool.spec
     if spec.problem:
-        return Verdict(pool, False, 0, f"it is invalid and gives nothing (S6): {spec.problem}")
+        return False, 0, f"it is invalid and gives nothing (S6): {spec.problem}"
     if spec.terminating:
-        return Verdict(pool, False, 0, "it is being deleted and gives nothing (S6)")
+        return False, 0, "it is being deleted and gives nothing (S6)"
     if spec.selector is None:
-        return Verdict(pool, True, 0, "it has no selector: a default for every node (S2)")
+        return True, 0, "it has no selector: a default for every node (S2)"
     matched = spec.selector.matched(node.name, node.labels)
-    if matched is not None:
-        plural = "" if matched == 1 else "s"
-        return Verdict(pool, True, matched, f"its selector matches with {matched} requirement{plural} (S1)")
-    return Verdict(pool, False, 0, _why_not(node, pool))
+    if matched is None:
+        return False, 0, _why_not(node, spec.selector)
+    plural = "" if matched == 1 else "s"
+    return True, matched, f"its selector matches with {matched} requirement{plural} (S1)"
 
 
-def _why_not(node: Node, pool: Pool) -> str:
-    assert pool.spec.selector is not None
+def _why_not(node: Node, selector: Selector) -> str:
     missing = [
         " and ".join(_unmet(str(each), each.key, node) for each in term.unmet(node.name, node.labels))
         or "an empty term matches nothing"
-        for term in pool.spec.selector.terms
+        for term in selector.terms
     ]
     return f"its selector does not match (S1): {'; or: '.join(missing)}"
 

@@ -25,6 +25,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+class Reopenings:
+    """How often a range that was full got room. As long as this stands still, what is full stays full."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
 class Tally:
     """How many blocks of one range are free. Shared by all pools with that range and block size."""
 
@@ -56,10 +65,11 @@ class Layer(NamedTuple):
 class Grid:
     """All blocks of one length. Blocks are numbered from address 0."""
 
-    __slots__ = ("bits", "inside", "layers", "length")
+    __slots__ = ("bits", "inside", "layers", "length", "reopenings")
 
-    def __init__(self, length: int) -> None:
+    def __init__(self, length: int, reopenings: Reopenings | None = None) -> None:
         self.length = length
+        self.reopenings = reopenings or Reopenings()
         self.bits = SparseBits(length)
         self.inside: dict[int, int] = {}
         """For a block: how many held prefixes are smaller than it and lie in it."""
@@ -150,10 +160,7 @@ class Grid:
             else:
                 del self.inside[block]
         if not left and not covered:
-            self.bits.discard(block)
-            for order, table, _ in self.layers:
-                if block >> order in table:
-                    table[block >> order].free += 1
+            self._clear_run(block, 0)
 
     def restore(self, length: int, ordinal: int) -> None:
         """Touch again the blocks of a prefix that stayed held while one around it was dropped."""
@@ -189,13 +196,17 @@ class Grid:
                 layer.table[first >> layer.order].free -= missing
 
     def _clear_run(self, first: int, order: int) -> None:
+        """Free a run of blocks, all of which are touched."""
         self.bits.discard_run(first, order)
         for layer in self.layers:
             if layer.order < order:
                 for tally in layer.within(first, order):
+                    self.reopenings.count += not tally.free
                     tally.free = tally.capacity
             elif first >> layer.order in layer.table:
-                layer.table[first >> layer.order].free += 1 << order
+                tally = layer.table[first >> layer.order]
+                self.reopenings.count += not tally.free
+                tally.free += 1 << order
 
     def check(self) -> None:
         """Assert that the counts are those of the bits."""

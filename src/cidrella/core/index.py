@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from cidrella.core.selector import Operator
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from cidrella.core.pool import Pool
     from cidrella.core.selector import Requirement, Term
@@ -46,7 +46,7 @@ class Lane:
         self._full = 0
 
     def first_open(self, epoch: int) -> Pool | None:
-        """The first pool with room in all of its families (S4), or None. `epoch` counts releases.
+        """The first pool with room in all of its families (S4), or None. `epoch` counts full ranges that got room.
 
         O(1) amortised over the calls of one epoch.
         """
@@ -67,11 +67,13 @@ class Lane:
 class PoolIndex:
     """The pools that give, filed by what they ask for."""
 
-    __slots__ = ("_anchored", "_defaults", "_keys", "_memo", "_names")
+    __slots__ = ("_anchored", "_anchors", "_defaults", "_keys", "_memo", "_names")
 
     def __init__(self) -> None:
         self._defaults: list[Pool] = []
         self._anchored: dict[_Anchor, dict[str, Pool]] = {}
+        self._anchors: dict[str, set[_Anchor]] = {}
+        """For a pool: what it is filed under."""
         self._keys: dict[str, int] = {}
         """The label keys that selectors mention, and how many do."""
         self._names: dict[str, int] = {}
@@ -84,9 +86,12 @@ class PoolIndex:
             insort(self._defaults, pool, key=lambda each: each.rank)
         for requirement in _requirements(pool):
             self._keys[requirement.key] = self._keys.get(requirement.key, 0) + 1
+        # Node names that no selector mentions are all alike to the index, which holds for these operators alone.
+        assert all(each.operator in (Operator.IN, Operator.NOT_IN) for each in _field_requirements(pool))
         for name in _field_values(pool):
             self._names[name] = self._names.get(name, 0) + 1
-        for anchor in _anchors(pool):
+        self._anchors[pool.name] = self._choose_anchors(pool)
+        for anchor in self._anchors[pool.name]:
             self._anchored.setdefault(anchor, {})[pool.name] = pool
         self._memo = {}
 
@@ -98,7 +103,7 @@ class PoolIndex:
             _count_down(self._keys, requirement.key)
         for name in _field_values(pool):
             _count_down(self._names, name)
-        for anchor in _anchors(pool):
+        for anchor in self._anchors.pop(pool.name):
             del self._anchored[anchor][pool.name]
             if not self._anchored[anchor]:
                 del self._anchored[anchor]
@@ -119,6 +124,16 @@ class PoolIndex:
                 self._memo = {}
             self._memo[kind] = lanes
         return lanes
+
+    def _choose_anchors(self, pool: Pool) -> set[_Anchor]:
+        """For each term, the requirement that fewest others are filed under: a rack rather than a zone."""
+        chosen: set[_Anchor] = set()
+        for term in _terms(pool):
+            chosen.update(min(_possible_anchors(term), key=self._crowd, default=()))
+        return chosen
+
+    def _crowd(self, anchors: Iterable[_Anchor]) -> int:
+        return sum(len(self._anchored.get(anchor, ())) for anchor in anchors)
 
     def _find(self, name: str, labels: Mapping[str, str]) -> tuple[Lane, Lane]:
         matching = []
@@ -142,36 +157,42 @@ class PoolIndex:
         return found
 
 
+def _terms(pool: Pool) -> tuple[Term, ...]:
+    return pool.spec.selector.terms if pool.spec.selector else ()
+
+
 def _requirements(pool: Pool) -> Iterator[Requirement]:
-    for term in pool.spec.selector.terms if pool.spec.selector else ():
+    for term in _terms(pool):
         yield from term.expressions
         yield from term.fields
 
 
+def _field_requirements(pool: Pool) -> Iterator[Requirement]:
+    for term in _terms(pool):
+        yield from term.fields
+
+
 def _field_values(pool: Pool) -> Iterator[str]:
-    for term in pool.spec.selector.terms if pool.spec.selector else ():
-        for requirement in term.fields:
-            yield from requirement.values
+    for requirement in _field_requirements(pool):
+        yield from requirement.values
 
 
-def _anchors(pool: Pool) -> set[_Anchor]:
-    return {
-        anchor for term in (pool.spec.selector.terms if pool.spec.selector else ()) for anchor in _term_anchors(term)
-    }
-
-
-def _term_anchors(term: Term) -> list[_Anchor]:
-    """What a node must have for the term to match: any one of these. The rarest kind is preferred."""
-    for field in term.fields:
-        if field.operator is Operator.IN:
-            return [("name", value) for value in field.values]
-    for wanted in term.expressions:
-        if wanted.operator is Operator.IN:
-            return [("label", wanted.key, value) for value in wanted.values]
-    for wanted in term.expressions:
-        if wanted.operator in (Operator.EXISTS, Operator.GT, Operator.LT):
-            return [("label", wanted.key)]
-    return [()] if len(term) else []
+def _possible_anchors(term: Term) -> list[list[_Anchor]]:
+    """What a node must have for the term to match: choices, each a list of which the node has one."""
+    names: list[list[_Anchor]] = [
+        [("name", value) for value in wanted.values] for wanted in term.fields if wanted.operator is Operator.IN
+    ]
+    values: list[list[_Anchor]] = [
+        [("label", wanted.key, value) for value in wanted.values]
+        for wanted in term.expressions
+        if wanted.operator is Operator.IN
+    ]
+    keys: list[list[_Anchor]] = [
+        [("label", wanted.key)]
+        for wanted in term.expressions
+        if wanted.operator in (Operator.EXISTS, Operator.GT, Operator.LT)
+    ]
+    return names + values + keys or ([[()]] if len(term) else [])
 
 
 def _count_down(counts: dict[str, int], key: str) -> None:

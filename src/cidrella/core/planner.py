@@ -67,7 +67,8 @@ class Planner:
         while len(decisions) < len(names):
             pool = self._first_open(lanes)
             if pool is None:
-                return decisions + [_waiting(name, lanes) for name in names[len(decisions) :]]
+                waiting = _waiting("", lanes)
+                return decisions + [waiting._replace(node=name) for name in names[len(decisions) :]]
             room = min(view.free for view in pool.views)
             served = names[len(decisions) : len(decisions) + room]
             blocks = zip(*[view.allocate_many(served) for view in pool.views], strict=True)
@@ -79,7 +80,7 @@ class Planner:
         return decisions
 
     def _first_open(self, lanes: tuple[Lane, Lane]) -> Pool | None:
-        epoch = sum([space.releases for space in self._spaces])
+        epoch = sum([space.reopened for space in self._spaces])
         return lanes[0].first_open(epoch) or lanes[1].first_open(epoch)
 
 

@@ -73,8 +73,12 @@ class Pool:
         """Its view of one of its families."""
         return next(view for view in self.views if view.family is family)
 
+    def free(self, family: Family) -> int:
+        """The blocks of a family that it could give right now: none if it gives nothing (A8, S6)."""
+        return self.view(family).free if self.spec.gives else 0
+
     def full(self) -> list[View]:
-        """The families that have no block left."""
+        """The views that have no block left."""
         return [view for view in self.views if not view.free]
 
     def __repr__(self) -> str:

@@ -6,10 +6,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Hashable, Iterable, Iterator
 
     from cidrella.core.prefix import Prefix
-    from cidrella.core.space import AddressSpace
+    from cidrella.core.space import Holding
 
 
 class Segment(NamedTuple):
@@ -20,19 +20,20 @@ class Segment(NamedTuple):
     holders: tuple[Hashable, ...]
 
 
-def segments(space: AddressSpace, within: Prefix) -> Iterator[Segment]:
-    """All of a range, from its first address to its last. O(n log n) in what is held there.
+def segments(holdings: Iterable[Holding], within: Prefix) -> Iterator[Segment]:
+    """All of a range, from its first address to its last, given what is held in it. O(n log n) in that.
 
     Where held prefixes overlap, all of their holders are named, those of the larger prefix first.
 
     >>> from cidrella.core.prefix import Family, Prefix
     >>> from cidrella.core.space import AddressSpace
     >>> space = AddressSpace(Family.IPV4)
-    >>> _ = space.occupy(Prefix.parse("10.0.0.64/26"), "a")
-    >>> [(each.last - each.first + 1, each.holders) for each in segments(space, Prefix.parse("10.0.0.0/24"))]
+    >>> space.occupy(Prefix.parse("10.0.0.64/26"), "a")
+    >>> whole = Prefix.parse("10.0.0.0/24")
+    >>> [(each.last - each.first + 1, each.holders) for each in segments(space.holdings(whole), whole)]
     [(64, ()), (64, ('a',)), (128, ())]
     """
-    held = sorted(space.holdings(within), key=lambda each: (each.prefix, str(each.holder)))
+    held = sorted(holdings, key=lambda each: (each.prefix, str(each.holder)))
     open_prefixes: list[tuple[int, tuple[Hashable, ...]]] = [(within.last, ())]
     at = within.network
     for prefix, group in groupby(held, key=lambda each: each.prefix):

@@ -52,7 +52,7 @@ class Requirement:
                 return value is not None
             case Operator.DOES_NOT_EXIST:
                 return value is None
-            case Operator.GT | Operator.LT:
+            case _:
                 return self._compare(value)
 
     def _compare(self, value: str | None) -> bool:
@@ -114,7 +114,8 @@ def parse_int64(text: str | None) -> int | None:
     """A number as Go's `strconv.ParseInt(text, 10, 64)` takes it, else None."""
     if text is None or not _INT64.fullmatch(text):
         return None
-    if len(text.lstrip("+-0")) > _INT64_DIGITS:
+    digits = text.lstrip("+-0") or "0"
+    if len(digits) > _INT64_DIGITS:
         return None
-    number = int(text)
+    number = -int(digits) if text[0] == "-" else int(digits)
     return number if _INT64_MIN <= number <= _INT64_MAX else None

@@ -14,14 +14,15 @@ Theory of operation:
 from __future__ import annotations
 
 from collections import Counter
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from cidrella.core.grid import Grid
+from cidrella.core.grid import Grid, Reopenings
 from cidrella.core.prefix import Prefix
 from cidrella.core.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Hashable, Iterable, Iterator
 
     from cidrella.core.prefix import Family
 
@@ -35,10 +36,17 @@ class Holding(NamedTuple):
     holder: Holder
 
 
-class _Several(tuple["Holder", ...]):
-    """The holders of a prefix that has more than one."""
+class _Several:
+    """The holders of a prefix that has more than one, in the order in which they came."""
 
-    __slots__ = ()
+    __slots__ = ("holders",)
+
+    def __init__(self, *holders: Holder) -> None:
+        self.holders = dict.fromkeys(holders)
+
+
+_NOBODY = object()
+"""No holder; equal to none."""
 
 
 class NotHeldError(LookupError):
@@ -51,18 +59,16 @@ class AddressSpace:
     >>> from cidrella.core.prefix import Family
     >>> space = AddressSpace(Family.IPV4)
     >>> space.occupy(Prefix.parse("10.0.0.0/24"), "node-a")
-    []
     >>> pool = space.view(Prefix.parse("10.0.0.0/16"), 23)
     >>> print(pool.allocate("node-b"), pool.free)
     10.0.2.0/23 126
     """
 
-    __slots__ = ("_grids", "_held", "_inner", "_others", "family", "releases")
+    __slots__ = ("_grids", "_held", "_inner", "_others", "_reopenings", "family")
 
     def __init__(self, family: Family) -> None:
         self.family = family
-        self.releases = 0
-        """How often something was released: as long as this stands still, what is full stays full."""
+        self._reopenings = Reopenings()
         self._held: dict[int, dict[int, Holder]] = {}
         """Holders by length and place. A length that was once in use stays: there are few, and views keep theirs."""
         self._grids: dict[int, Grid] = {}
@@ -70,6 +76,11 @@ class AddressSpace:
         """For a grid's length: the other grids. The lists are changed in place, because views keep theirs."""
         self._inner: dict[tuple[int, int], int] = {}
         """For a held prefix that contains other held ones (a conflict, or a service range put over nodes): how many."""
+
+    @property
+    def reopened(self) -> int:
+        """How often a view that was full got room. As long as this stands still, what is full stays full."""
+        return self._reopenings.count
 
     def __len__(self) -> int:
         """How many distinct prefixes are held."""
@@ -83,8 +94,8 @@ class AddressSpace:
                 for holder in _each(holders):
                     yield Holding(prefix, holder)
 
-    def occupy(self, prefix: Prefix, holder: Holder) -> list[Holding]:
-        """Record a holder; what others hold of the same addresses comes back. Repeating it changes nothing.
+    def occupy(self, prefix: Prefix, holder: Holder) -> None:
+        """Record a holder, beside any others. Repeating it changes nothing.
 
         O(lengths in use + levels), and where the prefix contains held ones, O(what is held).
         """
@@ -93,13 +104,14 @@ class AddressSpace:
         if length not in self._grids and any(self._longer(length)):
             # From now on it is known, and not searched for, whether anything lies inside a prefix of this length.
             self._add_grid(length)
-        overlapping = [other for other in self.holdings(prefix) if other.holder != holder]
         table = self._held.setdefault(length, {})
         if ordinal in table:
-            holders = _each(table[ordinal])
-            if holder not in holders:
-                table[ordinal] = _Several((*holders, holder))
-            return overlapping
+            holders = table[ordinal]
+            if isinstance(holders, _Several):
+                holders.holders[holder] = None
+            elif holders != holder:
+                table[ordinal] = _Several(holders, holder)
+            return
         within = sum(1 for _ in self._inside(length, ordinal))
         if within:
             self._inner[length, ordinal] = within
@@ -108,7 +120,6 @@ class AddressSpace:
         table[ordinal] = holder
         for grid in self._grids.values():
             grid.hold(length, ordinal, clean=not within)
-        return overlapping
 
     def release(self, prefix: Prefix, holder: Holder) -> None:
         """Forget a holder. An address is free again when nobody is left who holds it (N6). Raises `NotHeldError`.
@@ -117,21 +128,22 @@ class AddressSpace:
         """
         length, ordinal = prefix.length, prefix.ordinal
         table = self._held.get(length, {})
-        holders = _each(table[ordinal]) if ordinal in table else ()
-        if holder not in holders:
+        holders = table.get(ordinal, _NOBODY)
+        if isinstance(holders, _Several) and holder in holders.holders:
+            del holders.holders[holder]
+            if len(holders.holders) == 1:
+                table[ordinal] = next(iter(holders.holders))
+        elif holders == holder:
+            del table[ordinal]
+            self._drop(length, ordinal)
+        else:
             raise NotHeldError(f"{prefix} is not held by {holder}")
-        left = _Several(other for other in holders if other != holder)
-        if left:
-            table[ordinal] = left if len(left) > 1 else left[0]
-            return
-        del table[ordinal]
-        self._drop(length, ordinal)
 
     def holdings(self, prefix: Prefix) -> Iterator[Holding]:
         """Who holds any address of a prefix: what contains it, the prefix itself, what lies inside it."""
         length, ordinal = prefix.length, prefix.ordinal
         same = [(length, ordinal)] if ordinal in self._held.get(length, ()) else []
-        for found, place in [*self._around(length, ordinal), *same, *self._inside(length, ordinal)]:
+        for found, place in chain(self._around(length, ordinal), same, self._inside(length, ordinal)):
             for holder in _each(self._held[found][place]):
                 yield Holding(self._prefix(found, place), holder)
 
@@ -158,7 +170,7 @@ class AddressSpace:
         for length, table in self._held.items():
             for ordinal, holders in table.items():
                 assert 0 <= ordinal < 1 << length
-                assert not isinstance(holders, _Several) or len(set(holders)) == len(holders) > 1
+                assert not isinstance(holders, _Several) or len(holders.holders) > 1
                 inner.update(self._around(length, ordinal))
         assert inner == self._inner, "a count of nested prefixes has drifted"
         for length, grid in self._grids.items():
@@ -173,7 +185,7 @@ class AddressSpace:
 
     def _fresh_grid(self, length: int) -> Grid:
         """A grid that knows everything held. O(held)."""
-        grid = Grid(length)
+        grid = Grid(length, self._reopenings)
         for held in sorted(self._held):
             # From the largest down, so that nothing held lies inside what is added.
             for ordinal in self._held[held]:
@@ -218,7 +230,6 @@ class AddressSpace:
 
     def _drop(self, length: int, ordinal: int) -> None:
         """Tell the grids that nobody holds a prefix any more."""
-        self.releases += 1
         around = self._around(length, ordinal)
         shortest = min(around)[0] if around else None
         for place in around:
@@ -234,5 +245,5 @@ class AddressSpace:
                     grid.restore(*place)
 
 
-def _each(holders: Holder) -> tuple[Holder, ...]:
-    return holders if isinstance(holders, _Several) else (holders,)
+def _each(holders: Holder) -> Iterable[Holder]:
+    return holders.holders if isinstance(holders, _Several) else (holders,)

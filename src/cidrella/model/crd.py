@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, Final
 import msgspec.inspect as types
 
 from cidrella.model import rules
-from cidrella.model.objects import GROUP, KIND, VERSION, ClusterCIDR, ObjectMeta, clamp_count
+from cidrella.model.objects import GROUP, KIND, VERSION, ClusterCIDR, ObjectMeta
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-__all__ = ["clamp_count", "cluster_cidr_crd", "crds"]
 
 _PLURAL: Final = "clustercidrs"
 _ACTIVE: Final = '.status.conditions[?(@.type=="Active")].status'

@@ -142,9 +142,9 @@ def _told(value: object) -> str:
         case bool():
             told = f"the value {str(value).lower()}"
         case int() | float():
-            told = f"the number {value}"
+            told = f"the number {value:g}" if isinstance(value, float) else f"the number {_shortened(str(value))}"
         case str():
-            told = f"the text {value if len(value) <= _QUOTED_MAX else value[:_QUOTED_MAX] + '…'!r}"
+            told = f"the text {_shortened(value)!r}"
         case list():
             told = "a list"
         case dict():
@@ -152,6 +152,10 @@ def _told(value: object) -> str:
         case _:
             told = f"the {type(value).__name__} {value}"
     return told
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _QUOTED_MAX else text[:_QUOTED_MAX] + "…"
 
 
 def _advice(value: object, info: types.Type) -> str:

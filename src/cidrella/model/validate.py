@@ -15,7 +15,7 @@ from cidrella.core.selector import NAME_FIELD, Operator, parse_int64
 from cidrella.model import rules
 from cidrella.model.decode import Problem
 from cidrella.model.objects import API_VERSION, KIND
-from cidrella.model.syntax import label_key_fault, label_value_fault, name_fault
+from cidrella.model.syntax import LABEL_MAX, label_key_fault, label_value_fault, name_fault
 
 if TYPE_CHECKING:
     from cidrella.model.objects import (
@@ -178,7 +178,7 @@ def _values(operator: Operator, values: list[str], path: Path) -> Problems:
         case Operator.GT | Operator.LT:
             if len(values) != 1:
                 yield Problem(path, rules.ONE_VALUE)
-            elif parse_int64(values[0]) is None:
+            elif parse_int64(values[0]) is None or len(values[0]) > LABEL_MAX:
                 yield Problem(path, rules.WHOLE_NUMBER)
 
 
