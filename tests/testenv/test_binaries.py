@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from bench import peers
 
 from tests.testenv import binaries, go
 
@@ -514,3 +515,15 @@ class TestTheCommand:
         printed = capsys.readouterr()
         assert not printed.out
         assert printed.err.endswith("no such host\n")
+
+
+class TestTheComparison:
+    """`make bench-core` beside Go's allocators."""
+
+    def test_without_go(self, machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
+        """Where they cannot be built the comparison is left out, and a line says so and why."""
+        machine.has_go(says="echo no such host", code=1)
+        assert peers.benchmarks() == ()
+        printed = capsys.readouterr().out
+        assert printed.startswith("LEFT OUT: the comparison with Go's cidrset and multicidrset.")
+        assert "no such host" in printed
