@@ -7,7 +7,7 @@ MUTANTS := .venv-mutants
 EXAMPLE := examples/getting-started
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types layers unit bench-core mutants crds pictures lock clean
+.PHONY: help run test lint types layers unit kubectl testenv peers bench-core mutants crds pictures lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -40,8 +40,18 @@ unit: $(VENV)/.dev ## Run the tests; the core must be covered to the last branch
 	@$(BIN)/coverage report --include='src/cidrella/core/*' --fail-under=100
 	@$(BIN)/coverage report --omit='src/cidrella/core/*'
 
-bench-core: $(VENV)/.dev ## Measure the allocator; writes build/bench-core.json
-	@$(BIN)/python -m bench.core --json build/bench-core.json
+kubectl: $(VENV)/bin/python ## Find or build kubectl, and link it to .venv/bin/kubectl
+	@path=$$($(BIN)/python -m tests.testenv.binaries kubectl) && ln -sf "$$path" $(BIN)/kubectl && echo $(BIN)/kubectl
+
+testenv: $(VENV)/bin/python ## Find or build what the tests run on: kube-apiserver, etcd, kubectl (minutes, once)
+	@$(BIN)/python -m tests.testenv.binaries
+
+peers: $(VENV)/bin/python ## Find or build what we are measured beside (minutes, once)
+	@$(BIN)/python -m tests.testenv.binaries kube-controller-manager cidrset multicidrset
+
+# Nice, all of it: ours and what it is measured beside have to wait alike for whatever else runs.
+bench-core: $(VENV)/.dev ## Measure the allocator, also beside Go's; writes build/bench-core.json
+	@nice $(BIN)/python -m bench.core --json build/bench-core.json
 
 mutants: $(MUTANTS)/.ready ## Mutate the core and count what the tests notice (takes a while)
 	@$(MUTANTS)/bin/python -m bench.mutants
@@ -56,6 +66,7 @@ lock: ## Pin the dependencies anew (needs uv)
 	uv pip compile -q $(LOCK_FLAGS) pyproject.toml requirements/build.in -o requirements/run.txt
 	uv pip compile -q $(LOCK_FLAGS) -c requirements/run.txt pyproject.toml requirements/build.in requirements/dev.in -o requirements/dev.txt
 	uv pip compile -q $(LOCK_FLAGS) -c requirements/dev.txt pyproject.toml requirements/build.in requirements/dev.in requirements/mutants.in -o requirements/mutants.txt
+	uv pip compile -q $(LOCK_FLAGS) requirements/go.in -o requirements/go.txt
 LOCK_FLAGS := --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-emit-find-links
 
 clean: ## Remove what the targets made

@@ -2,8 +2,8 @@
 
 What one allocation is: the public call that records the holder (`View.allocate`), with a pool of another block size
 over the same range, so that its counts are kept too. Every timing is followed by `check()`. Times depend on the
-machine; the ratios, each within one run, are what the design is held to. A ratio out of bounds is shown, and fails
-nothing: a machine has bad days.
+machine; the ratios, each within one run, are what the design is held to. `bench.peers` adds those against the
+allocators that clusters run today. A ratio out of bounds is shown, and fails nothing: a machine has bad days.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from bench import peers
 from cidrella.core.cluster import Cluster
 from cidrella.core.decision import Node
 from cidrella.core.pool import PoolRange, PoolSpec
@@ -73,7 +74,7 @@ def main() -> None:
     options = arguments.parse_args()
     report = Report(_machine())
     console = Console()
-    benchmarks = [proposals, nearly_full, in_order, random_order, selectors, mixed_sizes, memory]
+    benchmarks = [proposals, nearly_full, in_order, random_order, selectors, mixed_sizes, memory, *peers.benchmarks()]
     for benchmark in track(benchmarks, "measuring", console=Console(stderr=True), transient=True):
         benchmark(report)
         gc.collect()
@@ -313,10 +314,16 @@ def _show(console: Console, report: Report) -> None:
         sizes.add_row(name, f"{size:,.0f}")
     ratios = Table("ratio within the run", "value", "held to", "", title="Ratios")
     for name, each in report.ratios.items():
-        kept = each["value"] <= each["at_most"] if each["at_most"] else each["value"] >= each["at_least"]
-        limit = f"at most {each['at_most']:g}" if each["at_most"] else f"at least {each['at_least']:g}"
-        ratios.add_row(name, f"{each['value']:.2f}", limit, "kept" if kept else "[bold red]broken")
+        ratios.add_row(name, f"{each['value']:.2f}", *_judge(**each))
     console.print(times, sizes, ratios)
+
+
+def _judge(value: float, at_most: float, at_least: float) -> tuple[str, str]:
+    """What a ratio is held to, and whether it keeps to it; nothing for one that only informs."""
+    if not at_most and not at_least:
+        return "", ""
+    kept = value <= at_most if at_most else value >= at_least
+    return f"at most {at_most:g}" if at_most else f"at least {at_least:g}", "kept" if kept else "[bold red]broken"
 
 
 if __name__ == "__main__":

@@ -169,7 +169,13 @@ class Cluster:
 
     def _etcd(self, port: int) -> Process:
         url = f"http://127.0.0.1:{port}"
-        flags = {"data-dir": self.directory / "etcd", "listen-client-url": url, "unsafe-no-fsync": "true"}
+        flags = {
+            "data-dir": self.directory / "etcd",
+            "listen-client-urls": url,
+            "advertise-client-urls": url,
+            # A test's data need not outlive the machine.
+            "unsafe-no-fsync": "true",
+        }
         return self._process("etcd", flags)
 
     def _apiserver(self, etcd_port: int, certificates: Path) -> Process:
