@@ -34,7 +34,7 @@ def run(kubeconfig: Path, port: int, files: list[Path]) -> None:
     with Cluster.temporary(port) as cluster:
         shutil.copy(cluster.kubeconfig, kubeconfig)
         for file in files:
-            command = [cluster.kubectl_path, "--kubeconfig", kubeconfig, "apply", "-f", file]
+            command = [str(part) for part in (cluster.kubectl_path, "--kubeconfig", kubeconfig, "apply", "-f", file)]
             if subprocess.run(command, check=False).returncode:
                 sys.exit(f"{file} could not be applied")
         print(f"{cluster.server}  kubeconfig: {kubeconfig}")  # noqa: T201 - a command's output

@@ -55,7 +55,8 @@ class Cluster:
         certificates.mkdir(parents=True)
         self.authority = Authority(certificates)
         self._admin_identity = self.authority.client(ADMIN, ["system:masters"])
-        self.kubectl_path = find(["kubectl"])["kubectl"]
+        self._programs = find(["kube-apiserver", "etcd", "kubectl"])
+        self.kubectl_path = self._programs["kubectl"]
         etcd_port, self.port = free_port(), port or free_port()
         self.server = f"https://127.0.0.1:{self.port}"
         self.audit_log = directory / "audit.log"
@@ -211,7 +212,7 @@ class Cluster:
         )
 
     def _process(self, name: str, flags: Mapping[str, object]) -> Process:
-        command = [str(find([name])[name]), *(f"--{flag}={value}" for flag, value in flags.items())]
+        command = [str(self._programs[name]), *(f"--{flag}={value}" for flag, value in flags.items())]
         return Process(name, command, self.directory / f"{name}.log")
 
 
