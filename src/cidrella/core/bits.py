@@ -92,7 +92,7 @@ class SparseBits:
         self._store(0, at, word ^ bit)
         return True
 
-    def add_run(self, first: int, order: int, *, clean: bool = False) -> int:
+    def add_run(self, first: int, order: int, clean: bool = False) -> int:
         """Put an aligned run in; how many of it were missing. `clean` says that all of it is missing, or all is in.
 
         O(levels); where it is not clean, also O(words of the set).

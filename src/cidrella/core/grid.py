@@ -16,7 +16,7 @@ held prefix, and `drop` is told what else covers the same addresses.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from itertools import repeat
+from itertools import islice, repeat
 from typing import TYPE_CHECKING, NamedTuple
 
 from cidrella.core.bits import SparseBits
@@ -65,7 +65,7 @@ class Layer(NamedTuple):
 class Grid:
     """All blocks of one length. Blocks are numbered from address 0."""
 
-    __slots__ = ("bits", "inside", "layers", "length", "reopenings")
+    __slots__ = ("bits", "inside", "layers", "length", "only", "reopenings")
 
     def __init__(self, length: int, reopenings: Reopenings | None = None) -> None:
         self.length = length
@@ -74,6 +74,8 @@ class Grid:
         self.inside: dict[int, int] = {}
         """For a block: how many held prefixes are smaller than it and lie in it."""
         self.layers: list[Layer] = []
+        self.only: Tally | None = None
+        """The tally, if there is just one: then it need not be looked up."""
 
     def watch(self, first: int, order: int) -> Tally:
         """Keep count of an aligned run of blocks from now on. O(words in the run), once per distinct run."""
@@ -86,6 +88,7 @@ class Grid:
             layer.table[place] = Tally(first, order, (1 << order) - self.bits.count(first, order))
             insort(layer.places, place)
         layer.table[place].users += 1
+        self._note_only()
         return layer.table[place]
 
     def unwatch(self, tally: Tally) -> None:
@@ -98,6 +101,11 @@ class Grid:
             del layer.table[place], layer.places[bisect_left(layer.places, place)]
         if not layer.table:
             self.layers.remove(layer)
+        self._note_only()
+
+    def _note_only(self) -> None:
+        tallies = list(islice((tally for layer in self.layers for tally in layer.table.values()), 2))
+        self.only = tallies[0] if len(tallies) == 1 else None
 
     def _layer(self, order: int) -> Layer | None:
         return next((layer for layer in self.layers if layer.order == order), None)
@@ -107,11 +115,11 @@ class Grid:
         """Whether anybody still counts blocks of this size."""
         return bool(self.layers)
 
-    def hold(self, length: int, ordinal: int, *, clean: bool = False) -> None:
+    def hold(self, length: int, ordinal: int, clean: bool = False) -> None:
         """A prefix is newly held; `clean` if nothing held lies inside it. O(levels + distinct orders of ranges)."""
         below = length - self.length
         if below < 0:
-            self._touch_run(ordinal << -below, -below, clean=clean)
+            self._touch_run(ordinal << -below, -below, clean)
         elif below:
             self._hold_inside(ordinal >> below, 1)
         else:
@@ -125,7 +133,7 @@ class Grid:
         below = length - self.length
         if below <= 0:
             for start, order in aligned_runs(first << -below, count << -below):
-                self._touch_run(start, order, clean=True)
+                self._touch_run(start, order, True)
             return
         end = first + count
         low, high = first >> below, (end - 1) >> below
@@ -137,7 +145,7 @@ class Grid:
         # The blocks between lie wholly in the span, so nothing was in them before, and they are full now.
         self.inside.update(zip(range(low + 1, high), repeat(1 << below)))
         for start, order in aligned_runs(low + 1, high - low - 1):
-            self._touch_run(start, order, clean=True)
+            self._touch_run(start, order, True)
 
     def drop(self, length: int, ordinal: int, shortest_around: int | None) -> None:
         """A prefix is no longer held. What is held inside it must be restored afterwards.
@@ -168,7 +176,7 @@ class Grid:
         if below < 0:
             self._touch_run(ordinal << -below, -below)
         else:
-            self._touch_run(ordinal >> below, 0, clean=True)
+            self._touch_run(ordinal >> below, 0, True)
 
     def _hold_inside(self, block: int, count: int) -> None:
         """So many prefixes smaller than a block are newly held in it."""
@@ -186,8 +194,8 @@ class Grid:
                 if block >> order in table:
                     table[block >> order].free -= 1
 
-    def _touch_run(self, first: int, order: int, *, clean: bool = False) -> None:
-        missing = self.bits.add_run(first, order, clean=clean)
+    def _touch_run(self, first: int, order: int, clean: bool = False) -> None:
+        missing = self.bits.add_run(first, order, clean)
         for layer in self.layers:
             if layer.order < order:
                 for tally in layer.within(first, order):
@@ -219,6 +227,8 @@ class Grid:
                 assert tally.users > 0, "an unused tally is kept"
                 assert tally.free == tally.capacity - self.bits.count(tally.first, order), "a tally has drifted"
         assert all(count > 0 for count in self.inside.values())
+        tallies = [tally for layer in self.layers for tally in layer.table.values()]
+        assert self.only is (tallies[0] if len(tallies) == 1 else None), "the only tally is not the one there is"
 
 
 def aligned_runs(first: int, count: int) -> Iterator[tuple[int, int]]:

@@ -119,7 +119,7 @@ class AddressSpace:
             self._inner[around] = self._inner.get(around, 0) + 1
         table[ordinal] = holder
         for grid in self._grids.values():
-            grid.hold(length, ordinal, clean=not within)
+            grid.hold(length, ordinal, not within)
 
     def release(self, prefix: Prefix, holder: Holder) -> None:
         """Forget a holder. An address is free again when nobody is left who holds it (N6). Raises `NotHeldError`.
@@ -189,7 +189,7 @@ class AddressSpace:
         for held in sorted(self._held):
             # From the largest down, so that nothing held lies inside what is added.
             for ordinal in self._held[held]:
-                grid.hold(held, ordinal, clean=True)
+                grid.hold(held, ordinal, True)
         return grid
 
     def _note_others(self) -> None:

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     Holder = Hashable
 
 # A Prefix without the keyword handling of its constructor, for the two places that make one for each allocation.
-_new = tuple.__new__
-_PREFIX_OF = partial(_new, Prefix)
+_PREFIX_OF = partial(tuple.__new__, Prefix)
 
 _NONE = -1
 """No block."""
@@ -37,7 +36,6 @@ class View:
     """
 
     __slots__ = (
-        "_before",
         "_cursor",
         "_end",
         "_family",
@@ -45,7 +43,6 @@ class View:
         "_grid",
         "_host_bits",
         "_last",
-        "_layers",
         "_length",
         "_others",
         "_space",
@@ -61,7 +58,6 @@ class View:
         self._grid = grid
         self._length = grid.length
         self._words = grid.bits.levels[0]
-        self._layers = grid.layers
         self._table = table
         self._others = others
         self._family = space.family
@@ -70,7 +66,8 @@ class View:
         self._tally = grid.watch(self._first, grid.length - block_range.length)
         self._end = self._first + self._tally.capacity
         self._cursor = self._first
-        self._last, self._before = _NONE, self._first
+        self._last: int | tuple[int, int] = _NONE
+        """The block given last; with it, where the cursor had stood, if that was not at the block itself."""
 
     @property
     def family(self) -> Family:
@@ -99,31 +96,38 @@ class View:
 
     def allocate(self, holder: Holder) -> Prefix | None:
         """Give the next free block to a holder, or None where the range is full. O(levels); O(1) for None."""
-        if not self._tally.free:
+        tally = self._tally
+        if not tally.free:
             return None
         words = self._words
         block = self._cursor
         at = block >> WORD
-        word = words.get(at)
-        if word is None or word >> (block & LOW) & 1:
+        word = words.get(at, ALL)  # of a word that is not stored only a search can tell
+        if word >> (block & LOW) & 1:
             block = self._next_free()
             at = block >> WORD
             word = words.get(at, 0)
-        self._before, self._last = self._cursor, block
+            self._last = block, self._cursor
+        else:
+            self._last = block
         self._cursor = block + 1 if block + 1 < self._end else self._first
         # What `Grid.hold` does for a block of its own size that is known to be free, without looking it up again.
+        grid = self._grid
         word |= BIT[block & LOW]
         if word == ALL:
-            self._grid.bits.fill(at)
+            grid.bits.fill(at)
         else:
             words[at] = word
-        for order, table, _ in self._layers:
-            if block >> order in table:
-                table[block >> order].free -= 1
+        if grid.only is tally:
+            tally.free -= 1
+        else:
+            for order, table, _ in grid.layers:
+                if block >> order in table:
+                    table[block >> order].free -= 1
         for other in self._others:
-            other.hold(self._length, block, clean=True)
+            other.hold(self._length, block, True)
         self._table[block] = holder
-        return _new(Prefix, (self._family, block << self._host_bits, self._length))
+        return _PREFIX_OF((self._family, block << self._host_bits, self._length))
 
     def allocate_many(self, holders: Sequence[Holder]) -> list[Prefix]:
         """Give each holder a block, in order, until the range is full: the same blocks as one call each. O(blocks)."""
@@ -131,28 +135,28 @@ class View:
         grid = self._grid
         length = grid.length
         host_bits = self._host_bits
-        blocks: list[int] = []
         networks: list[int] = []
-        while len(blocks) < wanted:
+        takers = iter(holders)
+        while len(networks) < wanted:
             first = self._next_free()
-            word = grid.bits.levels[0].get(first >> WORD, 0) >> (first & LOW)
+            word = self._words.get(first >> WORD, 0) >> (first & LOW)
             clear = (word & -word).bit_length() - 1 if word else (1 << WORD) - (first & LOW)
-            count = min(clear, self._end - first, wanted - len(blocks))
+            count = min(clear, self._end - first, wanted - len(networks))
             for each in (grid, *self._others):
                 each.hold_span(length, first, count)
             after = first + count
-            self._before, self._last = after - 1 if count > 1 else self._cursor, after - 1
-            blocks += range(first, after)
+            self._table.update(zip(range(first, after), takers, strict=False))
             networks += range(first << host_bits, after << host_bits, 1 << host_bits)
+            self._last = after - 1 if count > 1 else (first, self._cursor)
             self._cursor = after if after < self._end else self._first
-        self._table.update(zip(blocks, holders, strict=False))
         return list(map(_PREFIX_OF, zip(repeat(self._family), networks, repeat(length))))
 
     def take_back(self, block: Prefix, holder: Holder) -> None:
         """Undo an `allocate`. The cursor stands where it stood before, unless others were given since (A5)."""
         self._space.release(block, holder)
-        if block.ordinal == self._last and block.length == self._length:
-            self._cursor, self._last = self._before, _NONE
+        last, cursor = self._last if isinstance(self._last, tuple) else (self._last, self._last)
+        if block.ordinal == last and block.length == self._length:
+            self._cursor, self._last = cursor, _NONE
 
     def close(self) -> None:
         """Give the view up, once: its pool is gone. What was given stays held; nothing more is given."""
