@@ -7,7 +7,7 @@ MUTANTS := .venv-mutants
 EXAMPLE := examples/getting-started
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types layers unit kubectl testenv peers bench-core mutants crds pictures lock clean
+.PHONY: help run test lint types layers unit real kubectl testenv peers bench-core mutants crds pictures lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -19,26 +19,29 @@ run: $(VENV)/.run ## Set up, then plan an example cluster and draw its address s
 	@$(BIN)/cidrella map $(EXAMPLE)
 	@echo "--- try: $(BIN)/cidrella explain big-1 -f $(EXAMPLE)"
 
-test: lint types layers unit ## Set up, then run every check: lint, types, layers, tests with coverage
+test: lint types layers unit real ## Set up, then run every check: lint, types, layers, tests, tests on a real API server
 
 lint: $(VENV)/.dev ## Check style and formatting
-	@echo "--- lint"
-	@$(BIN)/ruff check
-	@$(BIN)/ruff format --check
+	$(call timed,lint,$(BIN)/ruff check && $(BIN)/ruff format --check)
 
 types: $(VENV)/.dev ## Check types
-	@echo "--- types"
-	@$(BIN)/mypy
+	$(call timed,types,$(BIN)/mypy)
 
 layers: $(VENV)/.dev ## Check that nothing imports upwards
-	@echo "--- layers"
-	@$(BIN)/lint-imports --no-cache
+	$(call timed,layers,$(BIN)/lint-imports --no-cache)
 
-unit: $(VENV)/.dev ## Run the tests; the core must be covered to the last branch
-	@echo "--- tests"
-	@$(BIN)/coverage run -m pytest --doctest-modules src tests
-	@$(BIN)/coverage report --include='src/cidrella/core/*' --fail-under=100
-	@$(BIN)/coverage report --omit='src/cidrella/core/*'
+unit: $(VENV)/.dev ## Run the tests that need no cluster; the core must be covered to the last branch
+	$(call timed,unit,$(BIN)/coverage run -m pytest --doctest-modules src tests --ignore=tests/testenv --ignore=tests/real \
+		&& $(BIN)/coverage report --include='src/cidrella/core/*' --fail-under=100 \
+		&& $(BIN)/coverage report --omit='src/cidrella/core/*')
+
+real: $(VENV)/.dev testenv ## Run the tests on a real API server, and those of the test environment itself
+	$(call timed,real,$(BIN)/python -m pytest tests/testenv tests/real)
+
+# Says what begins, and how long it took.
+define timed
+	@echo "--- $(1)"; began=$$(date +%s); { $(2); } && echo "--- $(1): $$(( $$(date +%s) - began )) s"
+endef
 
 kubectl: $(VENV)/bin/python ## Find or build kubectl, and link it to .venv/bin/kubectl
 	@path=$$($(BIN)/python -m tests.testenv.binaries kubectl) && ln -sf "$$path" $(BIN)/kubectl && echo $(BIN)/kubectl
