@@ -240,6 +240,18 @@ class TestCheck:
         with pytest.raises(AssertionError):
             grid.check()
 
+    def test_another_tally_than_the_only_one(self) -> None:
+        """A8: where there is one tally it is known as the only one, and where there are more none is."""
+        grid, tally = self.grid()
+        grid.only = None
+        with pytest.raises(AssertionError, match=r"^the only tally is not the one there is$"):
+            grid.check()
+        grid.watch(16, 4)
+        grid.check()
+        grid.only = tally
+        with pytest.raises(AssertionError, match=r"^the only tally is not the one there is$"):
+            grid.check()
+
     def test_a_count_of_nothing(self) -> None:
         """A9: a block that counts no prefix inside it is found."""
         grid, _ = self.grid()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
@@ -340,8 +341,10 @@ def test_an_address_is_free_when_the_last_holder_lets_go() -> None:
     assert view.free == 1
 
 
-@pytest.mark.parametrize(("text", "holder"), [("10.0.0.0/24", "b"), ("10.0.0.0/25", "a"), ("10.0.1.0/24", "a")])
-def test_releasing_what_is_not_held_is_an_error(text: str, holder: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "holder"), [("10.0.0.0/24", "b"), ("10.0.0.0/25", "a"), ("10.0.1.0/24", "a"), ("10.0.1.0/24", None)]
+)
+def test_releasing_what_is_not_held_is_an_error(text: str, holder: str | None) -> None:
     """N6: a release of what the holder does not hold says so and changes nothing."""
     space = AddressSpace(Family.IPV4)
     space.occupy(prefix("10.0.0.0/24"), "a")
@@ -371,6 +374,16 @@ def test_room_in_what_was_full_is_counted() -> None:
     assert space.reopened == 2
     space.release(prefix("10.0.0.128/25"), "b")
     assert space.reopened == 2
+
+
+def test_every_range_that_got_room_is_counted() -> None:
+    """N4: one release that gives room to a range around it, and to smaller ones inside it, counts each of them once."""
+    space = AddressSpace(Family.IPV4)
+    for cidr in ("10.0.0.0/16", "10.0.0.0/24", "10.0.0.0/25", "10.0.0.128/27"):
+        space.view(prefix(cidr), 28)
+    space.occupy(prefix("10.0.0.0/24"), "a")
+    space.release(prefix("10.0.0.0/24"), "a")
+    assert space.reopened == 3
 
 
 def test_room_is_noticed_in_views_of_every_size() -> None:
@@ -567,3 +580,19 @@ class TestCheck:
         space._held[24][10 << 16] = _Several("a")
         with pytest.raises(AssertionError):
             space.check()
+
+
+@pytest.mark.parametrize("collecting", [True, False])
+def test_a_batch_leaves_the_collector_as_it_was(collecting: bool) -> None:
+    """A4: a batch is spared the garbage collector, which afterwards is on or off as it was before."""
+    view = AddressSpace(Family.IPV4).view(prefix("10.0.0.0/24"), 28)
+    was = gc.isenabled()
+    try:
+        (gc.enable if collecting else gc.disable)()
+        view.allocate_many(["a", "b"])
+        assert gc.isenabled() is collecting
+        with pytest.raises(TypeError):
+            view.allocate_many(5)  # type: ignore[arg-type]
+        assert gc.isenabled() is collecting
+    finally:
+        (gc.enable if was else gc.disable)()
