@@ -1,7 +1,7 @@
 """A Kubernetes API server with its etcd, for tests: real TLS, RBAC, an audit log, and nothing left behind.
 
->>> with Cluster.temporary() as cluster:  # doctest: +SKIP
-...     cluster.admin.items("/api/v1/namespaces")
+with Cluster.temporary() as cluster:
+    cluster.admin.items("/api/v1/namespaces")
 """
 
 from __future__ import annotations

@@ -1,0 +1,85 @@
+"""The fault proxy before the real API server: what happened, and what the client was told, are two things."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.testenv.client import ApiError, Client
+from tests.testenv.faults import cut_reply, gone, swallow, too_many_requests
+from tests.testenv.nodes import NODES, create_nodes, delete_nodes
+from tests.testenv.proxy import FaultProxy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.testenv.cluster import Cluster
+
+RULES = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch", "patch"]}]
+
+
+@pytest.fixture(scope="module")
+def token(cluster: Cluster) -> str:
+    """The bearer token of a client that may patch nodes."""
+    client, _ = cluster.service_account("behind-the-proxy", RULES)
+    return client.token
+
+
+@pytest.fixture
+def proxy(cluster: Cluster) -> Iterator[FaultProxy]:
+    """A proxy with TLS on both of its sides."""
+    serving = cluster.authority.server("fault-proxy")
+    with FaultProxy(
+        cluster.server, certificate=serving.certificate, key=serving.key, ca=cluster.authority.certificate
+    ) as running:
+        yield running
+
+
+@pytest.fixture
+def client(cluster: Cluster, proxy: FaultProxy, token: str) -> Iterator[Client]:
+    """A plain client that talks to the proxy."""
+    made = Client(proxy.url, cluster.authority.certificate, token=token)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def node(cluster: Cluster) -> Iterator[str]:
+    """A node, gone afterwards."""
+    create_nodes(cluster.admin, ["faulty"])
+    yield f"{NODES}/faulty"
+    delete_nodes(cluster.admin, ["faulty"])
+
+
+def test_lost_reply_is_not_a_lost_write(cluster: Cluster, proxy: FaultProxy, client: Client, node: str) -> None:
+    """N9: a PATCH whose reply is lost went through all the same; sent again as it was, it is answered with 200."""
+    patch = {"spec": {"podCIDR": "10.0.0.0/24", "podCIDRs": ["10.0.0.0/24"]}}
+    lost = proxy.add(swallow(), method="PATCH", nth=1)
+    with pytest.raises(OSError, match="PATCH"):
+        client.patch(node, patch)
+    assert lost.hits == 1
+    assert cluster.admin.get(node)["spec"]["podCIDRs"] == ["10.0.0.0/24"]
+    assert client.patch(node, patch)["spec"]["podCIDRs"] == ["10.0.0.0/24"]
+
+
+def test_answers_that_the_api_server_never_gave(proxy: FaultProxy, client: Client, node: str) -> None:
+    """A client is told 429 or 410 as Kubernetes tells it, and nothing reaches the API server."""
+    proxy.add(too_many_requests(1), method="PATCH", nth=1)
+    with pytest.raises(ApiError) as refused:
+        client.patch(node, {"metadata": {"labels": {"a": "b"}}})
+    assert (refused.value.code, refused.value.reason) == (429, "TooManyRequests")
+    proxy.add(gone(), method="GET", path="watch=true", nth=1)
+    with pytest.raises(ApiError) as expired:
+        list(client.watch(NODES, "1", timeout=5))
+    assert (expired.value.code, expired.value.reason) == (410, "Expired")
+    assert "a" not in client.get(node)["metadata"]["labels"]
+
+
+def test_watch_cut_in_the_middle_of_a_line(cluster: Cluster, proxy: FaultProxy, client: Client, node: str) -> None:
+    """A watch that is cut within an event leaves half a line, which is no event."""
+    proxy.add(cut_reply(mid_line=True), method="GET", path="watch=true", nth=1)
+    version = cluster.admin.get(NODES)["metadata"]["resourceVersion"]
+    cluster.admin.patch(node, {"metadata": {"labels": {"seen": "once"}}})
+    with pytest.raises((OSError, ValueError)):
+        list(client.watch(NODES, version, timeout=10))
