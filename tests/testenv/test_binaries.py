@@ -325,7 +325,7 @@ class TestBuilding:
         machine.has_go(says="".join(f"echo '{line}' >&2\n" for line in lines) + machine.until_told)
         with machine.told_when("s, 1 modules fetched, 2 packages compiled", times=3) as said:
             binaries.find(["kubectl"])
-        assert said[0] == "building kubectl with Go 1.26.8: 0 s"
+        assert said[0].startswith("building kubectl with Go 1.26.8: ")
 
     def test_a_failure_leaves_nothing(self, machine: Machine) -> None:
         """What Go complains of is in the error, and nothing half done is taken for a program later."""
