@@ -596,3 +596,19 @@ def test_a_batch_leaves_the_collector_as_it_was(collecting: bool) -> None:
         assert gc.isenabled() is collecting
     finally:
         (gc.enable if was else gc.disable)()
+
+
+def test_what_lies_inside_is_found_by_place() -> None:
+    """N6: of many small prefixes, those inside a larger one, and no others, are found by looking where they may be."""
+    space = AddressSpace(Family.IPV4)
+    small = [Prefix(Family.IPV4, (10 << 24) + (number << 4), 28) for number in range(64)]
+    for number, each in enumerate(small):
+        if number % 3:
+            space.occupy(each, f"node-{number}")
+    expected = {each for number, each in enumerate(small) if number % 3 and 16 <= number < 32}
+    assert {each.prefix for each in space.holdings(prefix("10.0.1.0/24"))} == expected
+    space.occupy(prefix("10.0.1.0/24"), "large")
+    space.view(prefix("10.0.0.0/22"), 28)
+    space.release(prefix("10.0.1.0/24"), "large")
+    space.check()
+    assert {each.prefix for each in space.holdings(prefix("10.0.1.0/24"))} == expected
