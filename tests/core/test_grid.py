@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cidrella.core.bits import ALL
 from cidrella.core.grid import Grid, Tally, aligned_runs
 
 
@@ -259,9 +260,23 @@ class TestCheck:
         with pytest.raises(AssertionError):
             grid.check()
 
-    def test_broken_bits(self) -> None:
-        """A3: an empty word that is stored is found."""
-        grid, _ = self.grid()
-        grid.bits.levels[0][3] = 0
-        with pytest.raises(AssertionError, match=r"^an empty word is stored$"):
+    @pytest.mark.parametrize(
+        ("level", "at", "word", "problem"),
+        [
+            (0, 0, 0, "an empty word is stored"),
+            (0, 1, 0, "an empty word is stored"),
+            (0, 1, ALL + 1, "an empty word is stored"),
+            (0, 1, ALL, "a full word is stored, not said by the bit above it"),
+            (0, 2, 1, "a word is stored below a set bit"),
+            (0, 16, 1, "a word lies outside the set's width"),
+            (1, 1, 1, "a word lies outside the set's width"),
+        ],
+    )
+    def test_broken_bits(self, level: int, at: int, word: int, problem: str) -> None:
+        """A3: a word that is empty, too large or full, stored below a set bit, or out of bounds, is found."""
+        grid = Grid(12)
+        grid.hold(4, 2, clean=True)
+        grid.check()
+        grid.bits.levels[level][at] = word
+        with pytest.raises(AssertionError, match=f"^{problem}$"):
             grid.check()

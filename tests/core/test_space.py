@@ -314,6 +314,36 @@ def test_holdings_are_around_at_and_inside() -> None:
     assert len(space) == 4
 
 
+@pytest.mark.parametrize("length", [27, 28, 29, 30, 31])
+def test_holdings_inside_are_found_among_many(length: int) -> None:
+    """N6: what lies inside a prefix is found among many held ones, whichever way of looking is the shorter."""
+    space = AddressSpace(Family.IPV4)
+    single = [Prefix(Family.IPV4, (10 << 24) + number, 32) for number in range(100) if number % 3]
+    for block in single:
+        space.occupy(block, "a")
+    for ordinal in range(1 << (length - 25)):
+        asked = Prefix(Family.IPV4, (10 << 24) + (ordinal << (32 - length)), length)
+        inside = [Holding(block, "a") for block in single if asked.network <= block.network <= asked.last]
+        assert sorted(space.holdings(asked), key=lambda each: each.prefix) == inside
+        space.occupy(asked, "b")
+        space.check()
+    assert len(space) == len(single) + (1 << (length - 25))
+
+
+def test_what_is_nested_inside_stays_held() -> None:
+    """N6, A8: when a prefix goes that had others inside it, which had others inside them, all of those stay touched."""
+    space = AddressSpace(Family.IPV4)
+    view = space.view(prefix("10.0.0.0/16"), 30)
+    for text in ("10.0.0.0/28", "10.0.0.0/20", "10.0.0.0/16"):
+        space.occupy(prefix(text), "a")
+    space.release(prefix("10.0.0.0/16"), "a")
+    space.check()
+    assert view.free == (1 << 14) - (1 << 10)
+    space.release(prefix("10.0.0.0/20"), "a")
+    space.check()
+    assert view.free == (1 << 14) - 4
+
+
 def test_holders_are_kept_side_by_side() -> None:
     """N6, pitfall 20: whoever occupies what others hold stands beside them, once, however often it is said."""
     space = AddressSpace(Family.IPV4)
@@ -436,6 +466,25 @@ def test_a_block_costs_the_same_however_many_are_held(meter: Meter, cidr: str, l
         take(view, 5000)
     assert max(worst) <= 2 * LEVELS
     assert worst[2] <= worst[0] + 4
+
+
+def test_the_block_after_the_last_costs_one_look(meter: Meter) -> None:
+    """A4: as long as nothing is in the way, the next block is at the cursor, and not searched for."""
+    view = view_of("10.0.0.0/16", 24)
+    view.allocate("first")
+    meter.during()
+    for number in range(200):
+        view.allocate(f"n{number}")
+    assert meter.during() == 200
+
+
+def test_a_count_that_is_wrong_is_found_out() -> None:
+    """A8: a view that is told of room where there is none says so, and gives nothing."""
+    view = view_of("10.0.0.0/28", 28)
+    view.allocate("a")
+    view._tally.free += 1
+    with pytest.raises(AssertionError, match=r"^a tally says free where no block is$"):
+        view.allocate("b")
 
 
 def test_a_block_costs_the_same_however_full_the_pool_is(meter: Meter) -> None:
