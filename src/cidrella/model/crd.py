@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Final
 import msgspec.inspect as types
 
 from cidrella.model import rules
-from cidrella.model.objects import GROUP, KIND, VERSION, ClusterCIDR, ObjectMeta
+from cidrella.model.objects import GROUP, KIND, PLURAL, VERSION, ClusterCIDR, ObjectMeta
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_PLURAL: Final = "clustercidrs"
 _ACTIVE: Final = '.status.conditions[?(@.type=="Active")].status'
 # kubectl prints the names in capitals, and NAME before them all (C5).
 _COLUMNS: Final = (
@@ -40,7 +39,7 @@ def crds() -> list[dict[str, object]]:
 
 def cluster_cidr_crd() -> dict[str, object]:
     """The definition of `ClusterCIDR`."""
-    names = {"kind": KIND, "listKind": f"{KIND}List", "plural": _PLURAL, "singular": KIND.lower(), "shortNames": ["cc"]}
+    names = {"kind": KIND, "listKind": f"{KIND}List", "plural": PLURAL, "singular": KIND.lower(), "shortNames": ["cc"]}
     columns = [
         {"name": name, "type": kind, "jsonPath": path, "description": text} for name, kind, path, text in _COLUMNS
     ]
@@ -57,7 +56,7 @@ def cluster_cidr_crd() -> dict[str, object]:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{_PLURAL}.{GROUP}"},
+        "metadata": {"name": f"{PLURAL}.{GROUP}"},
         "spec": {"group": GROUP, "names": names, "scope": "Cluster", "versions": [version]},
     }
 
