@@ -12,6 +12,7 @@ import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import yaml
@@ -29,6 +30,11 @@ if TYPE_CHECKING:
 
 SERVICE_RANGE = "10.96.0.0/16"
 ADMIN = "admin"
+NO_FLAGS: Mapping[str, object] = MappingProxyType({})
+WITHOUT_AUDIT: Mapping[str, object] = MappingProxyType(
+    dict.fromkeys(("audit-policy-file", "audit-log-path", "audit-log-mode"))
+)
+"""Flags for where the time of a request matters more than what it said."""
 _READY_SECONDS = 90
 _POLL_SECONDS = 0.05
 _ASK_SECONDS = 2.0
@@ -49,7 +55,8 @@ _AUDIT_POLICY = {
 class Cluster:
     """etcd and kube-apiserver on free loopback ports, with all of their files in one directory."""
 
-    def __init__(self, directory: Path, port: int = 0) -> None:
+    def __init__(self, directory: Path, port: int = 0, flags: Mapping[str, object] = NO_FLAGS) -> None:
+        """Make its files. `flags` are for kube-apiserver, over those it has; one that is None is left out."""
         self.directory = directory
         certificates = directory / "pki"
         certificates.mkdir(parents=True)
@@ -61,16 +68,18 @@ class Cluster:
         self.server = f"https://127.0.0.1:{self.port}"
         self.audit_log = directory / "audit.log"
         self.etcd = self._etcd(etcd_port)
-        self.apiserver = self._apiserver(etcd_port, certificates)
+        self.apiserver = self._apiserver(etcd_port, certificates, flags)
         self.admin = Client(self.server, self.authority.certificate, self._admin_identity)
         self.kubeconfig = self._write_kubeconfig(ADMIN, identity=self._admin_identity)
 
     @classmethod
     @contextmanager
-    def temporary(cls, port: int = 0, keep_logs_in: Path | None = None) -> Iterator[Cluster]:
+    def temporary(
+        cls, port: int = 0, keep_logs_in: Path | None = None, flags: Mapping[str, object] = NO_FLAGS
+    ) -> Iterator[Cluster]:
         """A cluster that is gone afterwards. With `keep_logs_in`, its logs stay there if the block fails."""
         with tempfile.TemporaryDirectory(prefix="cidrella-testenv-", ignore_cleanup_errors=True) as name:
-            cluster = cls(Path(name) / "cluster", port)
+            cluster = cls(Path(name) / "cluster", port, flags)
             try:
                 cluster.start()
                 yield cluster
@@ -179,7 +188,7 @@ class Cluster:
         }
         return self._process("etcd", flags)
 
-    def _apiserver(self, etcd_port: int, certificates: Path) -> Process:
+    def _apiserver(self, etcd_port: int, certificates: Path, flags: Mapping[str, object]) -> Process:
         serving = self.authority.server("kube-apiserver")
         accounts = private_key(certificates / "service-accounts.key")
         policy = self.directory / "audit-policy.yaml"
@@ -208,11 +217,15 @@ class Cluster:
                 "max-requests-inflight": 2000,
                 "max-mutating-requests-inflight": 1000,
                 "shutdown-delay-duration": "0s",
+                **flags,
             },
         )
 
     def _process(self, name: str, flags: Mapping[str, object]) -> Process:
-        command = [str(self._programs[name]), *(f"--{flag}={value}" for flag, value in flags.items())]
+        command = [
+            str(self._programs[name]),
+            *(f"--{flag}={value}" for flag, value in flags.items() if value is not None),
+        ]
         return Process(name, command, self.directory / f"{name}.log")
 
 
