@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -777,3 +778,55 @@ class TestCheck:
         books.pools["p"].views[0]._tally.free += 1
         with pytest.raises(AssertionError, match=r"^a tally has drifted$"):
             books.check()
+
+
+class TestWhatAControllerAsks:
+    """The questions of one that acts on decisions: what is held, for whom, and when to ask again."""
+
+    def test_who_has_a_reservation(self) -> None:
+        """N9: a reservation is told apart from what was seen on a node, and belongs to one uid alone."""
+        books = cluster(spec("all", "10.0.0.0/24 /28"))
+        decision = books.decide(node("n1", uid="u1"))
+        assert books.holds("n1")
+        assert books.is_reserved("n1", "u1")
+        assert not books.is_reserved("n1", "u2")
+        assert not books.is_reserved("n2", "u1")
+        assert books.reserved() == ["n1"]
+        books.observe(node("n1", uid="u1", has=",".join(texts(decision))))
+        assert books.holds("n1")
+        assert not books.is_reserved("n1", "u1")
+        assert books.reserved() == []
+        assert [each and each.name for each in books.pools_of("n1")] == ["all"]
+        assert books.pools_of("n2") == ()
+
+    def test_openings_say_when_to_ask_again(self) -> None:
+        """N4: the count grows when a pool that gives comes, and when a full range gets room, and at nothing else."""
+        books = cluster(spec("one", "10.0.0.0/28 /28"))
+        assert books.decide(node("n1")).blocks
+        before = books.openings
+        assert not books.decide(node("n2")).blocks
+        books.add_pool(replace(spec("new", "10.1.0.0/28 /28"), guarded=False))
+        assert books.openings == before
+        books.forget("n1")
+        assert books.openings == before + 1
+        books.remove_pool("new")
+        books.add_pool(spec("new", "10.1.0.0/28 /28"))
+        assert books.openings == before + 2
+
+    def test_a_pool_without_its_finalizer_gives_nothing(self) -> None:
+        """P1: a pool that is not guarded yet gives nothing, and what lies in it counts towards it all the same."""
+        books = cluster(replace(spec("all", "10.0.0.0/24 /28"), guarded=False))
+        assert books.decide(node("n1")).reason is Reason.NOT_AVAILABLE
+        books.observe(node("n2", has="10.0.0.0/28"))
+        assert users(books, "all") == {"n2"}
+
+    def test_everything_that_is_found(self) -> None:
+        """N5, N6, N7: one node may give cause for several findings, and all are told, the worst first."""
+        books = cluster()
+        books.observe_many([node("n1", has="10.0.0.0/28,rubbish"), node("n2", has="10.0.0.0/24")])
+        assert [each.reason for each in books.findings("n1")] == [
+            Reason.INVALID,
+            Reason.CONFLICT,
+            Reason.UNTRACKED,
+        ]
+        assert [each.reason for each in books.findings("n2")] == [Reason.CONFLICT, Reason.UNTRACKED]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -132,3 +133,11 @@ def test_nothing_to_explain() -> None:
     """S2: without pools there is nothing to say, and a node that none applies to still hears of each."""
     assert explain(NODE, []) == []
     assert names(verdicts(("10.0.0.0/24 /28", "b"), ("10.0.0.0/24 /28", "a"))) == ["a", "b"]
+
+
+def test_a_pool_that_waits_for_its_finalizer() -> None:
+    """P1: a pool without its finalizer does not apply, and says why."""
+    found = explain(NODE, [pool(replace(spec("new", "10.0.0.0/24 /28"), guarded=False))])
+    assert [(each.applies, each.why) for each in found] == [
+        (False, "it has yet to get its finalizer, and gives nothing before (P1)")
+    ]

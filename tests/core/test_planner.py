@@ -62,8 +62,9 @@ def test_the_first_pool_with_room_gives() -> None:
     decisions = [site.planner.decide(each) for each in nodes(7, "size=big")]
     assert [each.pool_name for each in decisions] == ["two"] * 2 + ["three"] * 4 + ["default"]
     assert decisions[2] == Decision(
-        "n2", Outcome.ASSIGNED, (prefix("10.1.0.0/28"),), (site.pools["three"],), Reason.NONE, ""
+        "n2", Outcome.ASSIGNED, (prefix("10.1.0.0/28"),), (site.pools["three"],), Reason.NONE, "", 2
     )
+    assert [each.tried for each in decisions] == [1, 1, 2, 2, 2, 2, 3]
 
 
 def test_a_default_serves_only_after_every_match() -> None:

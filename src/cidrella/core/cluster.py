@@ -17,7 +17,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from cidrella.core.atlas import Atlas
-from cidrella.core.decision import Decision, Outcome, Reason, ServiceRange
+from cidrella.core.decision import Decision, Finding, Outcome, Reason, ServiceRange
 from cidrella.core.index import PoolIndex
 from cidrella.core.planner import Planner
 from cidrella.core.pool import Pool
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from cidrella.core.decision import Node
     from cidrella.core.pool import PoolSpec
     from cidrella.core.space import Holding
+
+_NOTHING_FOUND = Finding(Reason.NONE, "")
 
 _NAMED = 5
 """Others that a message names; that there are more is said, not how many: there may be thousands."""
@@ -70,6 +72,12 @@ class Cluster:
         self._atlas = Atlas()
         self._planner = Planner(self._index, tuple(self.spaces.values()))
         self._accounts: dict[str, _Account] = {}
+        self._givers_added = 0
+
+    @property
+    def openings(self) -> int:
+        """Grows whenever a node that no pool could serve may be served now: a full range got room, a pool came (N4)."""
+        return self._givers_added + sum(space.reopened for space in self.spaces.values())
 
     @property
     def pools(self) -> Mapping[str, Pool]:
@@ -92,6 +100,7 @@ class Cluster:
         self._usage[spec.name] = Usage({each.cidr.family: each.length for each in spec.ranges})
         if spec.gives:
             self._index.add(pool)
+            self._givers_added += 1
         if not spec.problem:
             self._atlas.add(pool)
             held = [view.block_range for view in pool.views if view.free < view.capacity]
@@ -127,6 +136,14 @@ class Cluster:
         reservation (N3).
         """
         self._take_in(node, *_read(node.pod_cidrs))
+
+    def observe_many(self, nodes: Iterable[Node]) -> None:
+        """`observe` for many, in whatever order is fastest."""
+        read = [(node, *_read(node.pod_cidrs)) for node in nodes]
+        # From the largest block to the smallest: to find what is around a block is cheap, what is inside it is not.
+        read.sort(key=lambda each: min((block.length for block in each[1]), default=0))
+        for each in read:
+            self._take_in(*each)
 
     def _take_in(self, node: Node, blocks: tuple[Prefix, ...], unreadable: tuple[str, ...]) -> None:
         account = self._accounts.get(node.name)
@@ -181,11 +198,7 @@ class Cluster:
         """
         if len({node.name for node in nodes}) < len(nodes):
             raise ValueError("two nodes have the same name")
-        read = [(node, *_read(node.pod_cidrs)) for node in nodes]
-        # From the largest block to the smallest: to find what is around a block is cheap, what is inside it is not.
-        read.sort(key=lambda each: min((block.length for block in each[1]), default=0))
-        for each in read:
-            self._take_in(*each)
+        self.observe_many(nodes)
         takers = [each for each in nodes if each.name not in self._accounts and not _held_back(each, wait_for_labels)]
         given = self._planner.decide_many(takers)
         fresh = {node.name: self._reserve(node, decision) for node, decision in zip(takers, given, strict=True)}
@@ -199,6 +212,24 @@ class Cluster:
             self._accounts[node.name] = account
             self._charge(node.name, account)
         return decision
+
+    def holds(self, name: str) -> bool:
+        """Whether a node holds anything, seen on it or reserved for it."""
+        return name in self._accounts
+
+    def is_reserved(self, name: str, uid: str) -> bool:
+        """Whether something is reserved for a node, this very one, that was not seen on it yet."""
+        account = self._accounts.get(name)
+        return account is not None and account.uid == uid and bool(account.givers)
+
+    def reserved(self) -> list[str]:
+        """The nodes for which something is reserved that was not seen on them yet. O(nodes)."""
+        return [name for name, account in self._accounts.items() if account.givers]
+
+    def pools_of(self, name: str) -> tuple[Pool | None, ...]:
+        """For each block that a node holds, the pool that it counts towards (P3); none for one that holds nothing."""
+        account = self._accounts.get(name)
+        return account.pools if account is not None else ()
 
     def conflicts(self, name: str) -> Iterator[Holding]:
         """What others hold of a node's addresses (N6, A7), as it is found: there may be many."""
@@ -253,22 +284,32 @@ class Cluster:
             reason = Reason.TERMINATING if node.terminating else Reason.UNINITIALIZED
             return Decision(node.name, Outcome.WAITING, (), (), reason, _HELD_BACK[reason])
         if account.givers:
-            outcome, reason, message = Outcome.ASSIGNED, Reason.NONE, ""
+            outcome, worst = Outcome.ASSIGNED, _NOTHING_FOUND
         else:
-            outcome, reason, message = self._judge(node.name, account)
-        return Decision(node.name, outcome, account.blocks, account.pools, reason, message)
+            worst = next(self.findings(node.name), _NOTHING_FOUND)
+            outcome = _OUTCOMES[worst.reason]
+        return Decision(node.name, outcome, account.blocks, account.pools, *worst)
 
-    def _judge(self, name: str, account: _Account) -> tuple[Outcome, Reason, str]:
+    def findings(self, name: str) -> Iterator[Finding]:
+        """What is not as it should be with what a node has, the worst first (N5, N6, N7, A7)."""
+        account = self._accounts[name]
         if account.unreadable:
-            return Outcome.INVALID, Reason.INVALID, f"cannot be read: {', '.join(account.unreadable)}"
+            yield Finding(Reason.INVALID, f"cannot be read: {', '.join(account.unreadable)}")
         conflicts = list(islice(self.conflicts(name), _NAMED + 1))
         if conflicts:
-            return Outcome.CONFLICT, Reason.CONFLICT, f"also held by {_listed(conflicts)}"
+            yield Finding(Reason.CONFLICT, f"also held by {_listed(conflicts)}")
         outside = [str(block) for block, pool in zip(account.blocks, account.pools, strict=True) if pool is None]
         if outside:
-            return Outcome.UNTRACKED, Reason.UNTRACKED, f"in no pool: {', '.join(outside)}"
-        return Outcome.KEPT, Reason.NONE, ""
+            yield Finding(Reason.UNTRACKED, f"in no pool: {', '.join(outside)}")
 
+
+_OUTCOMES = {
+    Reason.INVALID: Outcome.INVALID,
+    Reason.CONFLICT: Outcome.CONFLICT,
+    Reason.UNTRACKED: Outcome.UNTRACKED,
+    Reason.NONE: Outcome.KEPT,
+}
+"""How a node stands by the worst that is found of it."""
 
 _HELD_BACK = {
     Reason.TERMINATING: "it is being deleted, and is given none",

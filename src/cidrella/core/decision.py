@@ -67,6 +67,13 @@ class Reason(Enum):
     TERMINATING = "NodeTerminating"
 
 
+class Finding(NamedTuple):
+    """Something that is not as it should be with the blocks of a node."""
+
+    reason: Reason
+    message: str
+
+
 class Decision(NamedTuple):
     """What becomes of a node, and why."""
 
@@ -78,6 +85,8 @@ class Decision(NamedTuple):
     """For each block, the pool that it counts towards (P3): one node may use two."""
     reason: Reason
     message: str
+    tried: int = 0
+    """The pools that were looked at for this, the last of them included; 0 where none had to be."""
 
     @property
     def pool_name(self) -> str:

@@ -58,6 +58,8 @@ def _applies(node: Node, pool: Pool) -> tuple[bool, int, str]:
         return False, 0, f"it is invalid and gives nothing (S6): {spec.problem}"
     if spec.terminating:
         return False, 0, "it is being deleted and gives nothing (S6)"
+    if not spec.guarded:
+        return False, 0, "it has yet to get its finalizer, and gives nothing before (P1)"
     if spec.selector is None:
         return True, 0, "it has no selector: a default for every node (S2)"
     matched = spec.selector.matched(node.name, node.labels)

@@ -38,19 +38,20 @@ _Anchor = tuple[str, ...]
 class Lane:
     """Pools in the order in which they are tried."""
 
-    __slots__ = ("_epoch", "_full", "pools")
+    __slots__ = ("_epoch", "full", "pools")
 
     def __init__(self, pools: list[Pool]) -> None:
         self.pools = pools
         self._epoch = -1
-        self._full = 0
+        self.full = 0
+        """How many at the head were full when it was last asked."""
 
     def first_open(self, epoch: int) -> Pool | None:
         """The first pool with room in all of its families (S4), or None. `epoch` counts full ranges that got room.
 
         O(1) amortised over the calls of one epoch.
         """
-        at = self._full if epoch == self._epoch else 0
+        at = self.full if epoch == self._epoch else 0
         pools = self.pools
         while at < len(pools):
             pool = pools[at]
@@ -60,7 +61,7 @@ class Lane:
             else:
                 break
             at += 1
-        self._epoch, self._full = epoch, at
+        self._epoch, self.full = epoch, at
         return pools[at] if at < len(pools) else None
 
 

@@ -60,7 +60,7 @@ class Planner:
             return _waiting(name, lanes)
         # The pool has just said that it has room, so no view gives None.
         blocks = tuple([view.allocate(name) for view in pool.views])
-        return _new(Decision, (name, Outcome.ASSIGNED, blocks, pool.both, Reason.NONE, ""))
+        return _new(Decision, (name, Outcome.ASSIGNED, blocks, pool.both, Reason.NONE, "", _tried(lanes)))
 
     def _serve(self, names: list[str], lanes: tuple[Lane, Lane]) -> list[Decision]:
         decisions: list[Decision] = []
@@ -72,7 +72,7 @@ class Planner:
             room = min(view.free for view in pool.views)
             served = names[len(decisions) : len(decisions) + room]
             blocks = zip(*[view.allocate_many(served) for view in pool.views], strict=True)
-            tail = (pool.both, Reason.NONE, "")
+            tail = (pool.both, Reason.NONE, "", _tried(lanes))
             decisions += [
                 _new(Decision, (name, Outcome.ASSIGNED, given, *tail))
                 for name, given in zip(served, blocks, strict=True)
@@ -84,13 +84,20 @@ class Planner:
         return lanes[0].first_open(epoch) or lanes[1].first_open(epoch)
 
 
+def _tried(lanes: tuple[Lane, Lane]) -> int:
+    """How many pools come before the one that was just found open, and that one."""
+    matching, defaults = lanes
+    at = matching.full + 1
+    return at if at <= len(matching.pools) else at + defaults.full
+
+
 def _waiting(name: str, lanes: tuple[Lane, Lane]) -> Decision:
     named = ", ".join(f"{pool.name} ({_full(pool)})" for pool in islice(chain(*(lane.pools for lane in lanes)), _NAMED))
     others = sum(len(lane.pools) for lane in lanes) - _NAMED
     message = f"every pool that applies is full: {named}" + (f" and {others} more" if others > 0 else "")
     if not named:
         message = "no pool applies to it"
-    return Decision(name, Outcome.WAITING, (), (), Reason.NOT_AVAILABLE, message)
+    return Decision(name, Outcome.WAITING, (), (), Reason.NOT_AVAILABLE, message, others + _NAMED)
 
 
 def _full(pool: Pool) -> str:

@@ -45,11 +45,13 @@ class PoolSpec:
     terminating: bool = False
     problem: str = ""
     """What is wrong with an object that got in although it is invalid. Such a pool gives nothing (S6)."""
+    guarded: bool = True
+    """Whether the object has the finalizer that keeps it while it is used. Before that it gives nothing (P1)."""
 
     @property
     def gives(self) -> bool:
         """Whether it may hand out blocks at all (S6)."""
-        return not self.terminating and not self.problem
+        return self.guarded and not self.terminating and not self.problem
 
 
 class Pool:

@@ -8,7 +8,13 @@ from cidrella.core import decision
 from cidrella.core.pool import PoolRange, PoolSpec
 from cidrella.core.prefix import Prefix
 from cidrella.core.selector import Operator, Requirement, Selector, Term
-from cidrella.model.objects import POOL_ANNOTATION, UNINITIALIZED_TAINT
+from cidrella.model.objects import (
+    FAMILY_ORDER_ANNOTATION,
+    FINALIZER,
+    IPV6_FIRST,
+    POOL_ANNOTATION,
+    UNINITIALIZED_TAINT,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,14 +29,15 @@ if TYPE_CHECKING:
     )
 
 
-def pool_spec(obj: ClusterCIDR) -> PoolSpec:
-    """The pool that a valid ClusterCIDR describes."""
+def pool_spec(obj: ClusterCIDR, *, live: bool = False) -> PoolSpec:
+    """The pool that a valid ClusterCIDR describes. One that lives in a cluster gives only with its finalizer (P1)."""
     return PoolSpec(
         name=obj.metadata.name,
-        ranges=tuple(_ranges(obj.spec)),
+        ranges=_in_order(tuple(_ranges(obj.spec)), obj.metadata.annotations.get(FAMILY_ORDER_ANNOTATION, "")),
         selector=_selector(obj.spec.node_selector),
         created=obj.metadata.creation_timestamp or "",
         terminating=obj.metadata.deletion_timestamp is not None,
+        guarded=not live or FINALIZER in obj.metadata.finalizers,
     )
 
 
@@ -63,6 +70,11 @@ def _ranges(spec: ClusterCIDRSpec) -> Iterator[PoolRange]:
     if spec.ipv6:
         own = spec.per_node_host_bits_ipv6
         yield _range(spec.ipv6, spec.per_node_host_bits if own is None else own)
+
+
+def _in_order(ranges: tuple[PoolRange, ...], order: str) -> tuple[PoolRange, ...]:
+    """IPv6 first where the annotation says so (F1). Anything else that it may say is as if it were absent."""
+    return ranges[::-1] if order == IPV6_FIRST else ranges
 
 
 def _range(text: str, host_bits: int) -> PoolRange:
