@@ -1,0 +1,82 @@
+"""The account that `deploy/` gives the controller, for tests that run it under exactly those rules.
+
+Everything in `deploy/` is applied as a person would, with the real kubectl. Nobody is there to start the Deployment's
+Pods, so that the tests' own process is the only one.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import yaml
+
+from tests.testenv.cluster import kubeconfig
+
+if TYPE_CHECKING:
+    from tests.testenv.client import Json
+    from tests.testenv.cluster import Cluster
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+NAMESPACE = "kube-system"
+ACCOUNT = "cidrella"
+_CRD = "customresourcedefinition/clustercidrs.networking.x-k8s.io"
+_BINDING_KINDS = frozenset({"RoleBinding", "ClusterRoleBinding"})
+
+
+def controller_account(cluster: Cluster, name: str = ACCOUNT) -> Path:
+    """Apply `deploy/` and return a kubeconfig file for its ServiceAccount, `kube-system/cidrella`.
+
+    Another name makes another ServiceAccount with the same rights, to tell two controllers apart in the audit log.
+    Can be called again and again; each call makes a new token, good for two hours.
+    """
+    apply_deploy(cluster)
+    if name != ACCOUNT:
+        _another_account(cluster, name)
+    path = cluster.directory / f"{name}-account.kubeconfig"
+    user = {"token": account_token(cluster, name)}
+    path.write_text(yaml.safe_dump(kubeconfig(cluster.server, cluster.authority.certificate, user)))
+    return path
+
+
+def apply_deploy(cluster: Cluster) -> subprocess.CompletedProcess[str]:
+    """`kubectl apply -k deploy/`, and wait until the API server serves the new kind."""
+    # The API server makes its own namespaces a moment after it is ready.
+    cluster.admin.wait("/api/v1/namespaces", lambda found: NAMESPACE in found)
+    applied = _kubectl(cluster, "apply", "-k", str(DEPLOY))
+    _kubectl(cluster, "wait", "--for=condition=Established", "--timeout=30s", _CRD)
+    return applied
+
+
+def account_token(cluster: Cluster, name: str = ACCOUNT) -> str:
+    """A token of a ServiceAccount in kube-system, such as a Pod is given."""
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 7200}}
+    made = cluster.admin.create(f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{name}/token", request)
+    return str(made["status"]["token"])
+
+
+def deployed(cluster: Cluster) -> list[Json]:
+    """The objects of `deploy/`, as kustomize puts them together."""
+    built = _kubectl(cluster, "kustomize", str(DEPLOY))
+    return list(yaml.safe_load_all(built.stdout))
+
+
+def _another_account(cluster: Cluster, name: str) -> None:
+    """A ServiceAccount with bindings of its own to the roles of `deploy/`."""
+    subject = {"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}
+    objects: list[Json] = [
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": NAMESPACE}}
+    ]
+    for each in deployed(cluster):
+        if each["kind"] in _BINDING_KINDS:
+            metadata = {**each["metadata"], "name": f"{each['metadata']['name']}-for-{name}"}
+            objects.append({**each, "metadata": metadata, "subjects": [subject]})
+    _kubectl(cluster, "apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
+
+
+def _kubectl(cluster: Cluster, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    command: list[str | Path] = [cluster.kubectl_path, "--kubeconfig", cluster.kubeconfig, *arguments]
+    done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stderr}"
+    return done
