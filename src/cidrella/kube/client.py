@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import time
 from contextlib import asynccontextmanager
-from functools import cache
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
@@ -196,14 +195,8 @@ def _check(call: Call, reply: Reply) -> None:
         raise MalformedReplyError(f"{call}: not JSON but {reply.content_type or 'nothing'}: {quote(reply.body)}")
 
 
-@cache
-def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(kind)
-
-
 def _decode(body: bytes, kind: type[T]) -> T:
     try:
-        decoded: T = _decoder(kind).decode(body)
+        return msgspec.json.decode(body, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise MalformedReplyError(f"not a {kind.__name__}: {error}: {quote(body)}") from error
-    return decoded
