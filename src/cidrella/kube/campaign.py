@@ -1,0 +1,243 @@
+"""Who leads, decided without I/O: what to ask of the Lease next, and what the answers mean (F5).
+
+Rules:
+
+- Leading ends at a moment that is known beforehand: `renew_deadline` after the last successful renewal was *sent*.
+  Others wait longer than that, `lease_duration` after they *saw* it. So two never lead at once, however long
+  requests and replies take, as long as the clocks of all run equally fast.
+- Every write names the version of the Lease that it is based on, and fails if there is a newer one.
+- An attempt ends before the deadline does, and leaves time for another.
+- Whether another's Lease has expired is judged by how long, on our own clock, it has not changed; never by comparing
+  its times with ours.
+- A write whose outcome is unknown is followed by a read. The Lease is ours if it says our name and a renewal time that
+  we wrote. Our name with any other time is somebody else of that name, who is waited for like anybody.
+- A Lease that is deleted while a candidate looks on may still have its leader: it is waited for like one that changed
+  last when it was found missing. A candidate that never saw it takes it at once.
+
+What this does not do: a request that a leader sent for another purpose may still arrive when the leader is none any
+more. To bear that is up to those who send such requests.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import deque
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from msgspec.structs import replace
+
+from cidrella.model.lease import API_VERSION, KIND, Lease, LeaseSpec, micro_time
+from cidrella.model.objects import ObjectMeta
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LEASE_DURATION_MAX: Final = 3600.0
+"""Seconds. A Lease that says more was not written by a controller; it is believed no longer than this."""
+JITTER: Final = 1.2
+"""A pause is up to this many times as long as it is meant to be, so that candidates do not ask in step."""
+_WRITES_KEPT: Final = 16
+"""Renewal times remembered, to know our own writes again."""
+_SOON: Final = 0.125
+"""The part of the retry period after which a leader tries again what failed, or up to twice that."""
+_COUNT_MAX: Final = (1 << 31) - 1
+"""The most that the API takes for a number of transitions."""
+
+
+@dataclass(frozen=True, slots=True)
+class ElectionSettings:
+    """The Lease and its times, in seconds. Raises ValueError for times that do not go together.
+
+    The defaults are those of Kubernetes' own controllers.
+    """
+
+    namespace: str = "kube-system"
+    name: str = "cidrella"
+    lease_duration: float = 15.0
+    """How long others wait after they last saw a change."""
+    renew_deadline: float = 10.0
+    """How long a leader goes on after it last sent a renewal that succeeded."""
+    retry_period: float = 2.0
+    """How often the leader renews, and the others look."""
+
+    def __post_init__(self) -> None:
+        if not self.retry_period > 0:
+            raise ValueError(f"the retry period must be more than 0 s, not {self.retry_period:g} s")
+        if not self.renew_deadline > self.retry_period * JITTER:
+            raise ValueError(
+                f"the renew deadline ({self.renew_deadline:g} s) must be more than {JITTER:g} times "
+                f"the retry period ({self.retry_period:g} s)"
+            )
+        if not self.lease_duration > self.renew_deadline:
+            raise ValueError(
+                f"the lease duration ({self.lease_duration:g} s) must be more than "
+                f"the renew deadline ({self.renew_deadline:g} s)"
+            )
+        if not 1 <= self.lease_duration <= LEASE_DURATION_MAX:
+            raise ValueError(
+                f"the lease duration ({self.lease_duration:g} s) must be from 1 s to {LEASE_DURATION_MAX:g} s"
+            )
+
+
+class Verb(Enum):
+    """What can be asked of the API."""
+
+    READ = "read"
+    CREATE = "create"
+    WRITE = "write"
+
+
+class Ask(NamedTuple):
+    """One request: `body` is the Lease to create or the merge patch, `timeout` the seconds that it may take."""
+
+    verb: Verb
+    body: Lease
+    timeout: float
+    sent: float
+
+
+class Campaign:
+    """One candidate. `now` is always the time on its clock; `wall` is the time for people, since 1970.
+
+    `ask`, then exactly one of `answered`, `absent` and `failed`, then wait `pause` seconds, and so on; `release` in
+    place of `ask` to end it. A request of which nothing was heard counts as failed. `leads` may be called at any time.
+    """
+
+    def __init__(self, identity: str, settings: ElectionSettings, jitter: Callable[[], float] = random.random) -> None:
+        self._identity = identity
+        self._settings = settings
+        self._jitter = jitter
+        self._until = -math.inf  # leads until then
+        self._lease: Lease | None = None  # as last seen; None for not there
+        self._since = -math.inf  # when it was first seen to be so
+        self._vacancy = 0.0  # how long it must have been gone before it may be created
+        self._known = False  # whether a write can be based on what was last seen
+        self._just_read = False
+        self._failed = False
+        self._writes: deque[str] = deque(maxlen=_WRITES_KEPT)
+
+    def leads(self, now: float) -> bool:
+        """Whether this is the leader, now."""
+        return now < self._until
+
+    @property
+    def holder(self) -> str:
+        """Who holds the Lease, as last seen; "" for nobody."""
+        return self._lease.holder if self._lease else ""
+
+    def wants(self, now: float) -> bool:
+        """Whether what was just read calls for a write, without delay."""
+        return self._just_read and self._free_at() <= now
+
+    def at_rest(self, now: float) -> bool:
+        """Whether the last request succeeded and left nothing to do but wait."""
+        return self._known and not self.wants(now)
+
+    def ask(self, now: float, wall: float) -> Ask:
+        """What to ask now."""
+        writes = self._known and (self.wants(now) or self._is_ours())
+        self._known = self._just_read = False
+        timeout = self._timeout(now)
+        if not writes:
+            return Ask(Verb.READ, Lease(), timeout, now)
+        if self._lease is None:
+            return Ask(Verb.CREATE, self._new_lease(wall), timeout, now)
+        return Ask(Verb.WRITE, self._patch(self._claim(wall)), timeout, now)
+
+    def answered(self, ask: Ask, lease: Lease, now: float) -> None:
+        """The reply to a request that succeeded."""
+        self._known, self._failed = True, False
+        self._just_read = ask.verb is Verb.READ
+        if self._lease is None or self._lease.terms != lease.terms:
+            self._since = now
+        self._lease = lease
+        if not self._is_ours():
+            self._until = -math.inf
+        elif ask.verb is not Verb.READ:
+            self._until = ask.sent + self._settings.renew_deadline
+
+    def absent(self, now: float) -> None:
+        """The reply that there is no such Lease, to a read or to a write that expected one."""
+        self._known, self._failed = True, False
+        self._just_read = True
+        if self._lease is not None:
+            self._vacancy = 0.0 if self._is_ours() or not self.holder else self._duration(self._lease)
+            self._lease, self._since = None, now
+
+    def failed(self) -> None:
+        """There was no reply, or a refusal."""
+        self._failed = True
+
+    def pause(self, now: float) -> float:
+        """How long to wait before asking again, in seconds."""
+        if self.wants(now):
+            return 0.0
+        usual = self._settings.retry_period * (1 + (JITTER - 1) * self._jitter())
+        if self.leads(now):
+            soon = self._settings.retry_period * _SOON * (1 + self._jitter())
+            return min(soon if self._failed else usual, self._until - now)
+        return min(usual, self._free_at() - now) if self._just_read else usual
+
+    def resign(self) -> None:
+        """Stop leading."""
+        self._until = -math.inf
+
+    def release(self, now: float, wall: float) -> Ask | None:
+        """What to ask to give the Lease back: a read if that is needed first, None if there is nothing to give."""
+        if not self._writes or (self._known and not self._is_ours()):
+            return None
+        known, self._known = self._known, False
+        if not known:
+            return Ask(Verb.READ, Lease(), self._settings.renew_deadline, now)
+        nobody = LeaseSpec(holder_identity="", lease_duration_seconds=1, renew_time=micro_time(wall))
+        return Ask(Verb.WRITE, self._patch(nobody), self._settings.renew_deadline, now)
+
+    def _is_ours(self) -> bool:
+        """Whether the Lease was last seen as we wrote it."""
+        if self._lease is None or self._lease.holder != self._identity:
+            return False
+        return self._lease.terms.renew_time in self._writes
+
+    def _free_at(self) -> float:
+        """When the Lease may be taken, or renewed, if nothing changes."""
+        if self._lease is None:
+            return self._since + self._vacancy
+        if not self._lease.holder or self._is_ours():
+            return -math.inf
+        return self._since + self._duration(self._lease)
+
+    def _duration(self, lease: Lease) -> float:
+        """How long to wait for the holder of a Lease: what it says, if that makes sense, and ours if not."""
+        seconds = lease.terms.lease_duration_seconds or 0
+        return min(seconds, LEASE_DURATION_MAX) if seconds > 0 else self._settings.lease_duration
+
+    def _timeout(self, now: float) -> float:
+        """Half of the time that is left, so that there can be another attempt, but not much less than is sensible."""
+        left = self._until - now if self.leads(now) else self._settings.renew_deadline
+        return min(left, max(self._settings.retry_period, left / 2))
+
+    def _claim(self, wall: float) -> LeaseSpec:
+        """What to write into the Lease: that it is ours from now on, or still."""
+        renewed = micro_time(wall)
+        claim = LeaseSpec(
+            holder_identity=self._identity,
+            lease_duration_seconds=math.ceil(self._settings.lease_duration),
+            renew_time=renewed,
+        )
+        if not self._is_ours():
+            transitions = self._lease.terms.lease_transitions or 0 if self._lease else -1
+            claim = replace(claim, acquire_time=renewed, lease_transitions=max(0, min(transitions + 1, _COUNT_MAX)))
+        self._writes.append(renewed)
+        return claim
+
+    def _patch(self, spec: LeaseSpec) -> Lease:
+        """A merge patch that fails if the Lease has changed."""
+        assert self._lease is not None
+        return Lease(metadata=ObjectMeta(resource_version=self._lease.version), spec=spec)
+
+    def _new_lease(self, wall: float) -> Lease:
+        name = ObjectMeta(name=self._settings.name)
+        return Lease(api_version=API_VERSION, kind=KIND, metadata=name, spec=self._claim(wall))
