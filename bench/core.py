@@ -72,7 +72,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--json", type=Path, help="where to write the figures")
     options = arguments.parse_args()
-    report = Report(_machine())
+    report = Report(machine())
     console = Console()
     benchmarks = [proposals, nearly_full, in_order, random_order, selectors, mixed_sizes, memory, *peers.benchmarks()]
     for benchmark in track(benchmarks, "measuring", console=Console(stderr=True), transient=True):
@@ -290,7 +290,8 @@ def _racks(pools: int) -> Cluster:
     return cluster
 
 
-def _machine() -> dict[str, str]:
+def machine() -> dict[str, str]:
+    """What it runs on."""
     model = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
@@ -314,11 +315,11 @@ def _show(console: Console, report: Report) -> None:
         sizes.add_row(name, f"{size:,.0f}")
     ratios = Table("ratio within the run", "value", "held to", "", title="Ratios")
     for name, each in report.ratios.items():
-        ratios.add_row(name, f"{each['value']:.2f}", *_judge(**each))
+        ratios.add_row(name, f"{each['value']:.2f}", *judge(**each))
     console.print(times, sizes, ratios)
 
 
-def _judge(value: float, at_most: float, at_least: float) -> tuple[str, str]:
+def judge(value: float, at_most: float, at_least: float) -> tuple[str, str]:
     """What a ratio is held to, and whether it keeps to it; nothing for one that only informs."""
     if not at_most and not at_least:
         return "", ""
