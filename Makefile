@@ -7,7 +7,7 @@ MUTANTS := .venv-mutants
 EXAMPLE := examples/getting-started
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types layers unit real kubectl testenv peers bench-core mutants crds pictures lock clean
+.PHONY: help run test lint types layers unit real kubectl testenv peers bench-core mutants crds pictures package lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -65,6 +65,14 @@ crds: $(VENV)/.run ## Write the committed copy of the CRDs anew
 
 pictures: $(VENV)/.run ## Draw the pictures in docs/images anew
 	@$(BIN)/cidrella map $(EXAMPLE) --svg docs/images/getting-started.svg
+
+# What the Containerfile does, without a container: a fresh environment, every dependency by its hash, the wheel on top.
+package: $(VENV)/.run ## Build the wheel, and try it in a fresh environment (downloads what it needs)
+	@rm -rf build/package && $(BIN)/python -m hatchling build -t wheel -d build/package/wheel
+	@$(PYTHON) -m venv build/package/venv
+	@build/package/venv/bin/pip install -q --disable-pip-version-check --only-binary :all: --require-hashes -r requirements/run.txt
+	@build/package/venv/bin/pip install -q --disable-pip-version-check --no-deps --no-index build/package/wheel/*.whl
+	@build/package/venv/bin/cidrella --version
 
 lock: ## Pin the dependencies anew (needs uv)
 	uv pip compile -q $(LOCK_FLAGS) pyproject.toml requirements/build.in -o requirements/run.txt
