@@ -46,12 +46,15 @@ class Identity(Protocol):
         """The server did not take it: find out anew next time."""
 
 
-class Anonymous:
-    """Nobody."""
+class Header:
+    """Whoever is known by a header that stays: a token, a password, or nothing at all."""
+
+    def __init__(self, authorization: str = "") -> None:
+        self._proof = Proof(authorization)
 
     async def proof(self) -> Proof:
-        """Nothing."""
-        return Proof()
+        """The same, always."""
+        return self._proof
 
     def expire(self) -> None:
         """There is nothing to find out."""
@@ -65,7 +68,7 @@ class Access:
     """ "https://host:port", with a path if it has one, without a slash at its end."""
     tls: Tls | None = None
     """None for http://."""
-    identity: Identity = field(default_factory=Anonymous)
+    identity: Identity = field(default_factory=Header)
     namespace: str = DEFAULT_NAMESPACE
     context: str = ""
     """Its name, for people."""

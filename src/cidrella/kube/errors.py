@@ -31,7 +31,7 @@ class KubeError(Exception):
 
 
 class ConfigError(KubeError):
-    """The way to the server is not described, or not in a way that works. Trying again does not help."""
+    """The way to the server is not described, or not in a way that works: something for people to mend."""
 
 
 class ApiError(KubeError):

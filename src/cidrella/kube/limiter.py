@@ -1,0 +1,127 @@
+"""How many writes may be in flight: as many as the server takes well.
+
+Theory of operation, after TCP's: the limit grows by about one for each round of answers, and shrinks by a factor when
+the server complains, at most once for each round, as all requests that were in flight then meet the same trouble.
+
+| what comes back | the limit |
+|---|---|
+| 429 | halved, and nothing is sent until the Retry-After is over |
+| no answer, 5xx, a reply that is none | halved |
+| an answer, and answers take longer than the target | shrinks by a tenth |
+| an answer, refusals such as 404, 409 and 422 among them | grows |
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Final
+
+from cidrella.kube.errors import ApiError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from cidrella.kube.errors import KubeError
+
+START: Final = 16
+CAP: Final = 64
+"""Requests in flight. More than this never was faster, on a server with many times our cores."""
+TARGET: Final = 0.5
+"""Seconds for an answer. A server with nothing else to do takes a hundredth of that."""
+_TOO_MANY: Final = 429
+_PAUSE: Final = 1.0
+"""Seconds, for a 429 that names none: what Kubernetes names mostly."""
+_PAUSE_MAX: Final = 60.0
+"""Seconds. Whoever names more is not to be trusted with our standstill."""
+_ON_TROUBLE: Final = 0.5
+_ON_SLOWNESS: Final = 0.9
+_NEWEST: Final = 0.1
+"""What the last answer's time weighs in the average."""
+
+
+class AdaptiveLimit:
+    """The limit for one server, to be used from one event loop.
+
+    Before a write: `await wait()`, then `began()` for each of at most as many as it returned, at once. After it:
+    `ended()` with what `began` returned, however it ended.
+    """
+
+    def __init__(
+        self,
+        *,
+        cap: int = CAP,
+        target: float = TARGET,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._cap = cap
+        self._target = target
+        self._clock = clock
+        self._sleep = sleep
+        self._window = float(min(START, cap))
+        self._in_flight = 0
+        self._latency = 0.0
+        self._shrunk_at = float("-inf")
+        self._paused_until = float("-inf")
+        self._changed = asyncio.Event()
+
+    @property
+    def limit(self) -> int:
+        """How many may be in flight now, at least one."""
+        return int(self._window)
+
+    @property
+    def in_flight(self) -> int:
+        """How many are."""
+        return self._in_flight
+
+    @property
+    def latency(self) -> float:
+        """Seconds that an answer takes, averaged over the last ones."""
+        return self._latency
+
+    async def wait(self) -> int:
+        """Wait until something may be sent, and return how much."""
+        while True:
+            pause = self._paused_until - self._clock()
+            if pause > 0:
+                await self._sleep(pause)
+            elif self._in_flight < self.limit:
+                return self.limit - self._in_flight
+            else:
+                self._changed.clear()
+                await self._changed.wait()
+
+    def began(self) -> float:
+        """Something is being sent; the time, for `ended`."""
+        self._in_flight += 1
+        return self._clock()
+
+    def ended(self, began: float, error: KubeError | None) -> None:
+        """It was answered, or not. None is a success."""
+        self._in_flight -= 1
+        self._changed.set()
+        now = self._clock()
+        if isinstance(error, ApiError) and error.code == _TOO_MANY:
+            pause = _PAUSE if error.retry_after is None else min(error.retry_after, _PAUSE_MAX)
+            self._paused_until = max(self._paused_until, now + pause)
+            self._shrink(_ON_TROUBLE, began, now)
+        elif error is not None and error.unsettled:
+            self._shrink(_ON_TROUBLE, began, now)
+        else:
+            self._answered(began, now)
+
+    def _answered(self, began: float, now: float) -> None:
+        took = now - began
+        self._latency += _NEWEST * (took - self._latency) if self._latency else took
+        if self._latency > self._target:
+            self._shrink(_ON_SLOWNESS, began, now)
+        else:
+            self._window = min(self._window + 1 / self._window, self._cap)
+
+    def _shrink(self, factor: float, began: float, now: float) -> None:
+        """Shrink, unless that was done after the request began: it says nothing of what is sent since."""
+        if began >= self._shrunk_at:
+            self._window = max(self._window * factor, 1.0)
+            self._shrunk_at = now
