@@ -796,8 +796,10 @@ class TestWhatAControllerAsks:
         assert books.holds("n1")
         assert not books.is_reserved("n1", "u1")
         assert books.reserved() == []
-        assert [each and each.name for each in books.pools_of("n1")] == ["all"]
-        assert books.pools_of("n2") == ()
+        assert [(str(block), pool.name) for block, pool in books.uses("n1")] == [("10.0.0.0/28", "all")]
+        assert books.uses("n2") == []
+        books.observe(node("n3", has="10.0.0.16/28,10.9.0.0/28"))
+        assert [str(block) for block, _ in books.uses("n3")] == ["10.0.0.16/28"]
 
     def test_openings_say_when_to_ask_again(self) -> None:
         """N4: the count grows when a pool that gives comes, and when a full range gets room, and at nothing else."""

@@ -226,10 +226,12 @@ class Cluster:
         """The nodes for which something is reserved that was not seen on them yet. O(nodes)."""
         return [name for name, account in self._accounts.items() if account.givers]
 
-    def pools_of(self, name: str) -> tuple[Pool | None, ...]:
-        """For each block that a node holds, the pool that it counts towards (P3); none for one that holds nothing."""
+    def uses(self, name: str) -> list[tuple[Prefix, Pool]]:
+        """The blocks of a node that count towards a pool, each with that pool (P3); none where it holds nothing."""
         account = self._accounts.get(name)
-        return account.pools if account is not None else ()
+        if account is None:
+            return []
+        return [(block, pool) for block, pool in zip(account.blocks, account.pools, strict=True) if pool is not None]
 
     def conflicts(self, name: str) -> Iterator[Holding]:
         """What others hold of a node's addresses (N6, A7), as it is found: there may be many."""

@@ -1,0 +1,248 @@
+"""Nodes get their blocks: decided in memory, written many at a time.
+
+Theory of operation:
+
+- A node without podCIDRs is queued by name. Whoever takes a name decides at once, on the event loop and without a lock;
+  what comes out is a reservation in the books. The PATCH then goes out beside many others, as many as the API server
+  takes well (`AdaptiveLimit`). A name stays in hand until its write is settled, so that a node is never decided twice.
+- A reservation ends in one of these ways, and no other: the watch shows the node with podCIDRs, ours or others' (N3);
+  the node is gone (N8); every PATCH that carried it was definitely refused (N9); this process no longer leads.
+- A PATCH whose outcome is unknown may land at any time, also after a later one was refused. From then on only the first
+  two ways are open, and the same block is sent again until one of them happens.
+- A node that no pool can serve waits: it is tried again with growing delays, and at once when the books say that there
+  is an opening, or when the node itself changes (N4).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import msgspec
+import structlog
+
+from cidrella.core.decision import Outcome, Reason
+from cidrella.kube.client import MERGE_PATCH, METADATA_ONLY
+from cidrella.kube.errors import ApiError, KubeError
+from cidrella.kube.queue import WorkQueue
+from cidrella.model.objects import NODES_PATH, POOL_ANNOTATION
+from cidrella.model.reading import read_node
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from cidrella.controller.duty import Duty
+    from cidrella.controller.findings import Findings
+    from cidrella.controller.metrics import Metrics
+    from cidrella.core.cluster import Cluster
+    from cidrella.core.decision import Decision, Node
+    from cidrella.kube.client import Client
+    from cidrella.kube.limiter import AdaptiveLimit
+
+_log = structlog.get_logger()
+
+_RETRY_FIRST = 0.1
+_RETRY_LAST = 60.0
+"""Seconds between two tries of a node that waits: a safety net, for what could help it wakes it at once."""
+_PAUSE = 0.05
+"""Seconds to wait where the lease ran out and its keeper has yet to say so."""
+_INVALID = 422
+_NOT_FOUND = 404
+
+
+class Allocation:
+    """Serves nodes while duty is on."""
+
+    def __init__(  # noqa: PLR0913, PLR0917 -- wired once, in Controller
+        self,
+        client: Client,
+        cluster: Cluster,
+        nodes: Mapping[str, Node],
+        duty: Duty,
+        findings: Findings,
+        metrics: Metrics,
+        limit: AdaptiveLimit,
+        *,
+        wait_for_labels: bool,
+        annotate: bool,
+    ) -> None:
+        self._client = client
+        self._cluster = cluster
+        self._nodes = nodes
+        self._duty = duty
+        self._findings = findings
+        self._metrics = metrics
+        self._limit = limit
+        self._wait_for_labels = wait_for_labels
+        self._annotate = annotate
+        """Whether pools are objects that a node's annotation can name."""
+        self.queue: WorkQueue[str] = WorkQueue(base=_RETRY_FIRST, cap=_RETRY_LAST)
+        self.pending: dict[str, float] = {}
+        """The nodes without podCIDRs, each with the time since which it has been seen so."""
+        self.waiting: set[str] = set()
+        """Those of them that no pool could serve when they were last tried."""
+        self._uncertain: set[str] = set()
+        """Those with a PATCH of unknown outcome, which may still land."""
+        self._writes: set[asyncio.Task[None]] = set()
+        self._openings = cluster.openings
+
+    def node_seen(self, node: Node) -> None:
+        """A node is new, or something that bears on its blocks has changed. The books know already."""
+        if node.pod_cidrs:
+            self._forget(node.name)
+        else:
+            self.pending.setdefault(node.name, asyncio.get_running_loop().time())
+            self.queue.add(node.name)
+
+    def node_gone(self, name: str) -> None:
+        """A node is gone from the API."""
+        self._forget(name)
+
+    def wake(self) -> None:
+        """Try those who wait again, if anything happened that could help them (N4)."""
+        openings = self._cluster.openings
+        if openings != self._openings:
+            self._openings = openings
+            for name in self.waiting:
+                self.queue.add(name)
+
+    async def run(self) -> None:
+        """Serve nodes, for ever."""
+        while True:
+            await self._duty.wait()
+            slots = await self._limit.wait()
+            names = await self.queue.take(slots)
+            if self._duty.on:
+                self._serve(names)
+            else:
+                for name in names:
+                    self.queue.done(name)
+                    self.queue.add(name)
+                await asyncio.sleep(_PAUSE)
+
+    async def finish(self, seconds: float) -> None:
+        """Let the writes that are out there come home, for so long at most."""
+        if self._writes:
+            await asyncio.wait(self._writes, timeout=seconds)
+
+    def drop(self) -> None:
+        """This process no longer leads. What it meant to give may be another's by now: nothing is reserved any more."""
+        for write in self._writes:
+            write.cancel()
+        for name in self._cluster.reserved():
+            self._cluster.cancel(name)
+        self._uncertain.clear()
+        self.waiting.clear()
+        for name in self.pending:
+            self.queue.add(name)
+
+    def _forget(self, name: str) -> None:
+        self.pending.pop(name, None)
+        self.waiting.discard(name)
+        self._uncertain.discard(name)
+        self.queue.forget(name)
+
+    def _serve(self, names: list[str]) -> None:
+        """Decide on nodes that were taken, and send off what was decided."""
+        wanting = [node for name in names if (node := self._nodes.get(name)) is not None and not node.pod_cidrs]
+        decisions = self._cluster.decide_many(wanting, wait_for_labels=self._wait_for_labels)
+        for name in set(names).difference(node.name for node in wanting):
+            self.queue.done(name)
+        for node, decision in zip(wanting, decisions, strict=True):
+            if decision.outcome is Outcome.ASSIGNED:
+                self.waiting.discard(node.name)
+                self._send(node, decision)
+            else:
+                self.queue.done(node.name)
+                self._let_wait(node, decision)
+
+    def _let_wait(self, node: Node, decision: Decision) -> None:
+        """A node that is held back for its own sake (N8, N10) is tried when it changes; others again and again."""
+        if decision.reason is Reason.NOT_AVAILABLE:
+            self.waiting.add(node.name)
+            self._findings.not_available(node, decision.message)
+            self.queue.retry(node.name)
+
+    def _send(self, node: Node, decision: Decision) -> None:
+        write = asyncio.get_running_loop().create_task(self._write(node, decision, self._limit.began()))
+        self._writes.add(write)
+        write.add_done_callback(self._writes.discard)
+
+    async def _write(self, node: Node, decision: Decision, began: float) -> None:
+        failure: KubeError | None = None
+        try:
+            if self._duty.on:
+                await self._patch(node, decision)
+            else:
+                self._refused(node)
+        except KubeError as error:
+            failure = error
+        finally:
+            self._limit.ended(began, failure)
+            try:
+                if failure is not None:
+                    await self._settle(node, failure)
+            finally:
+                self.queue.done(node.name)
+
+    async def _patch(self, node: Node, decision: Decision) -> None:
+        blocks = [str(block) for block in decision.blocks]
+        metadata: dict[str, object] = {"uid": node.uid}
+        if self._annotate:
+            metadata["annotations"] = {POOL_ANNOTATION: decision.pool_name}
+        body = {"metadata": metadata, "spec": {"podCIDR": blocks[0], "podCIDRs": blocks}}
+        await self._client.request(
+            "PATCH",
+            f"{NODES_PATH}/{node.name}",
+            body=msgspec.json.encode(body),
+            content_type=MERGE_PATCH,
+            accept=METADATA_ONLY,
+        )
+        self.queue.forget(node.name)
+        since = self.pending.get(node.name)
+        now = asyncio.get_running_loop().time()
+        self._metrics.allocated(decision, now - since if since is not None else 0.0)
+        _log.info("gave a node its blocks", node=node.name, blocks=blocks, pool=decision.pool_name)
+
+    async def _settle(self, node: Node, error: KubeError) -> None:
+        """What to make of a PATCH that failed (N3, N9)."""
+        if error.unsettled:
+            if self._cluster.is_reserved(node.name, node.uid):
+                self._uncertain.add(node.name)
+            _log.warning(
+                "a node's blocks may have been written or not; they are sent again", node=node.name, error=str(error)
+            )
+        elif isinstance(error, ApiError) and error.code == _INVALID:
+            await self._look(node, error)
+        elif isinstance(error, ApiError) and error.code == _NOT_FOUND:
+            pass  # the watch is about to tell, and frees what was reserved
+        else:
+            _log.warning("the API refused a node's blocks", node=node.name, error=str(error))
+            self._refused(node)
+        if self.pending.get(node.name) is not None:
+            self.queue.retry(node.name)
+
+    async def _look(self, node: Node, refusal: ApiError) -> None:
+        """A 422 says that the uid is another one, that podCIDRs are set, or something else: the node tells which."""
+        try:
+            found = read_node(await self._client.request("GET", f"{NODES_PATH}/{node.name}"))
+        except (KubeError, msgspec.MsgspecError) as error:
+            _log.warning("a node that refused its blocks cannot be read", node=node.name, error=str(error))
+            return
+        if found.uid != node.uid:
+            return  # the watch is about to tell: one is gone, another came
+        if found.pod_cidrs:
+            _log.info("a node has other blocks than were reserved for it", node=node.name, has=list(found.pod_cidrs))
+            self._cluster.observe(found)
+            self._forget(node.name)
+            self._findings.examine([node.name])
+            self.wake()
+        else:
+            _log.error("the API finds a node's blocks invalid", node=node.name, error=str(refusal))
+            self._refused(node)
+
+    def _refused(self, node: Node) -> None:
+        """What was reserved is free again, unless an earlier PATCH with it may still land."""
+        if node.name not in self._uncertain and self._cluster.is_reserved(node.name, node.uid):
+            self._cluster.cancel(node.name)
+            self.wake()

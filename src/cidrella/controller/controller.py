@@ -1,0 +1,329 @@
+"""The controller: what the API holds goes into the books, what the books decide goes to the API.
+
+Theory of operation:
+
+- Three reflectors (nodes, pools, service ranges) tell of changes. Each batch is entered into the books at once, on the
+  event loop; then those are told whose work may follow from it. Nothing here waits.
+- All of that happens in every replica, so that a standby is warm. Only the one on duty writes. It takes up duty when it
+  leads and has listed everything since it began to: its predecessor may have given blocks that no watch has told of
+  yet (F3, F5).
+- Losing the lease lays duty down first. What was reserved and not seen is dropped: it may be another's to give by now.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from cidrella.controller.allocation import Allocation
+from cidrella.controller.duty import Duty
+from cidrella.controller.finalizers import Finalizers
+from cidrella.controller.findings import Findings
+from cidrella.controller.flagspool import ensure_flags_pool
+from cidrella.controller.installed import look_at_crd
+from cidrella.controller.status import StatusWriter
+from cidrella.core.cluster import Cluster
+from cidrella.core.pool import PoolSpec
+from cidrella.kube.election import Elector
+from cidrella.kube.events import Recorder, Reference
+from cidrella.kube.limiter import AdaptiveLimit
+from cidrella.kube.reflector import Reflector
+from cidrella.kube.reflector_settings import ReflectorSettings
+from cidrella.model.flags import AllocatorType
+from cidrella.model.objects import API_VERSION, KIND, NODES_PATH, POOLS_PATH, SERVICE_CIDRS_PATH
+from cidrella.model.reading import SeenPool, SeenServiceRanges, read_node, read_pool, read_service_ranges
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cidrella.controller.metrics import Metrics
+    from cidrella.core.decision import Node
+    from cidrella.core.prefix import Prefix
+    from cidrella.kube.client import Client
+    from cidrella.kube.election import ElectionSettings
+    from cidrella.kube.reflector import Change
+    from cidrella.model.flags import IpamFlags
+
+_log = structlog.get_logger()
+
+CLUSTER_CIDR_FLAG = "--cluster-cidr"
+SERVICE_RANGE_FLAG = "--service-cluster-ip-range"
+_FINISH = 1.5
+"""Seconds that writes under way have to come home when the process is told to end."""
+_RETRY = 5.0
+"""Seconds between two attempts at what the API refused at start-up."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerSettings:
+    """What the flags say."""
+
+    flags: IpamFlags
+    identity: str
+    election: ElectionSettings | None
+    """None: there is no other, and no lease (`--leader-elect=false`)."""
+
+
+class Controller:
+    """One replica."""
+
+    def __init__(self, client: Client, settings: ControllerSettings, metrics: Metrics) -> None:
+        self._client = client
+        self._flags = settings.flags
+        self._metrics = metrics
+        self._cluster = Cluster()
+        self._multi = settings.flags.allocator is AllocatorType.MULTI
+        self._elector = self._make_elector(settings) if settings.election else None
+        self._duty = Duty(lambda: self._elector is None or self._elector.leading)
+        self._start: asyncio.Task[None] | None = None
+        self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        quick = ReflectorSettings(absent_period=2.0)  # a CRD that is installed later is waited for by somebody
+        self._nodes = Reflector(client, NODES_PATH, read_node, self._nodes_changed)
+        self._pools = Reflector(client, POOLS_PATH, read_pool, self._pools_changed, settings=quick)
+        self._services = Reflector(client, SERVICE_CIDRS_PATH, read_service_ranges, self._services_changed)
+        self._reflectors: dict[str, Reflector[Any]] = {"nodes": self._nodes, "service ranges": self._services}
+        if self._multi:
+            self._reflectors["pools"] = self._pools
+
+        self._recorder = Recorder(client, instance=settings.identity)
+        self._limit = AdaptiveLimit()
+        self._findings = Findings(self._cluster, self._nodes.objects, self._duty, self._recorder)
+        self._finalizers = Finalizers(client, self._cluster, self._pools.objects, self._duty)
+        self._status = StatusWriter(client, self._cluster, self._pools.objects, self._duty, _now)
+        self._allocation = Allocation(
+            client,
+            self._cluster,
+            self._nodes.objects,
+            self._duty,
+            self._findings,
+            metrics,
+            self._limit,
+            wait_for_labels=settings.flags.wait_for_labels,
+            annotate=self._multi,
+        )
+        self._enter_flags()
+        metrics.attach(self._cluster, self._gauges())
+
+    def _make_elector(self, settings: ControllerSettings) -> Elector:
+        assert settings.election is not None
+        return Elector(
+            self._client,
+            settings.identity,
+            settings.election,
+            on_started=self._began_to_lead,
+            on_stopped=self._stopped_leading,
+        )
+
+    def _enter_flags(self) -> None:
+        """What the flags alone say of the address space (A7, F4)."""
+        for cidr in self._flags.service_ranges:
+            self._cluster.add_service_range(cidr, SERVICE_RANGE_FLAG)
+        if not self._multi:
+            self._cluster.add_pool(PoolSpec(CLUSTER_CIDR_FLAG, self._flags.ranges))
+
+    def _gauges(self) -> dict[str, Any]:
+        allocation, limit = self._allocation, self._limit
+        return {
+            "cidrella_nodes_waiting": lambda: len(allocation.waiting if self._flags.allocate else allocation.pending),
+            "cidrella_conflicts": lambda: len(self._findings.conflicting),
+            "cidrella_leader": lambda: int(self._duty.on),
+            "cidrella_queue_depth": lambda: len(allocation.queue),
+            "cidrella_api_reachable": lambda: int(not any(each.trouble for each in self._reflectors.values())),
+            "cidrella_writes_in_flight": lambda: limit.in_flight,
+            "cidrella_writes_limit": lambda: limit.limit,
+            "cidrella_events_dropped": lambda: self._recorder.dropped,
+        }
+
+    def readiness(self) -> list[str]:
+        """What keeps this replica from serving, or from taking over (O2, O6); nothing where it is ready."""
+        reflectors = self._reflectors.items()
+        missing = [f"{what} cannot be followed: {each.trouble}" for what, each in reflectors if each.trouble]
+        missing += [f"{what} are not listed yet" for what, each in reflectors if not each.synced]
+        if self._multi and self._pools.absent:
+            missing.append("the ClusterCIDR CRD is not installed")
+        if self._elector is not None and not self._elector.leading:
+            if self._elector.trouble:
+                missing.append(f"the lease cannot be had or watched: {self._elector.trouble}")
+            elif not self._elector.holder:
+                missing.append("nobody leads yet")
+        return missing
+
+    async def run(self) -> None:
+        """Work until cancelled; then finish what is under way, release the lease and return. Raises what it died of."""
+        writing = [self._finalizers.run(), self._status.run()]
+        if self._flags.allocate:
+            writing.append(self._allocation.run())
+        following = [each.run() for each in self._reflectors.values()]
+        tasks = [asyncio.ensure_future(each) for each in (*writing, *following, self._recorder.run())]
+        lead = asyncio.ensure_future(self._elector.run() if self._elector else self._lead_alone())
+        try:
+            done, _ = await asyncio.wait([*tasks, lead, self._failed], return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+            raise AssertionError("a part of the controller ended")
+        finally:
+            await self._stop(tasks, lead)
+
+    async def _lead_alone(self) -> None:
+        self._began_to_lead()
+        await asyncio.Event().wait()
+
+    async def _stop(self, tasks: Sequence[asyncio.Future[None]], lead: asyncio.Future[None]) -> None:
+        self._duty.lay_down()
+        await self._allocation.finish(_FINISH)
+        if self._start is not None:
+            self._start.cancel()
+        for task in (lead, *tasks):
+            task.cancel()
+        self._failed.cancel()
+        ended = await asyncio.gather(lead, *tasks, return_exceptions=True)
+        for error in ended:
+            if isinstance(error, Exception):
+                _log.error("a part of the controller failed", error=repr(error))
+
+    # Leading
+
+    def _began_to_lead(self) -> None:
+        _log.info("this replica leads")
+        self._start = asyncio.ensure_future(self._take_up_duty())
+        self._start.add_done_callback(self._end_with)
+
+    def _end_with(self, start: asyncio.Task[None]) -> None:
+        """What goes wrong at start-up for a reason that is no refusal of the API ends the controller."""
+        if not start.cancelled() and (error := start.exception()) is not None and not self._failed.done():
+            self._failed.set_exception(error)
+
+    def _stopped_leading(self) -> None:
+        _log.warning("this replica no longer leads")
+        self._duty.lay_down()
+        if self._start is not None:
+            self._start.cancel()
+        self._allocation.drop()
+
+    async def _take_up_duty(self) -> None:
+        """See everything as it is since this replica began to lead, have the flags' pool, then begin (F1, F3)."""
+        await self._await_lists()
+        installed = await look_at_crd(self._client) if self._multi else None
+        if installed is not None:
+            self._status.enabled = installed.status
+            settled = await ensure_flags_pool(self._client, self._pools.objects, self._flags.ranges, installed)
+        self._duty.take_up()
+        _log.info("on duty", nodes=len(self._nodes.objects), pools=len(self._cluster.pools))
+        self._findings.examine(list(self._nodes.objects))
+        for pool in list(self._pools.objects.values()):
+            self._tell_if_invalid(pool)
+            self._finalizers.pool_seen(pool)
+        self._status.touch()
+        while installed is not None and not settled:
+            await asyncio.sleep(_RETRY)
+            installed = await look_at_crd(self._client)
+            self._status.enabled = installed.status
+            settled = await ensure_flags_pool(self._client, self._pools.objects, self._flags.ranges, installed)
+
+    async def _await_lists(self) -> None:
+        for each in self._reflectors.values():
+            await each.wait_synced()
+        said = False
+        while self._multi and self._pools.absent:
+            if not said:
+                _log.error("the ClusterCIDR CRD is not installed; waiting for it", how="kubectl apply -k deploy/")
+                said = True
+            await asyncio.sleep(_RETRY / 10)
+        if self._elector is not None:
+            await asyncio.gather(*(each.relist() for each in self._reflectors.values()))
+
+    # What the API tells
+
+    def _nodes_changed(self, changes: list[Change[Node]]) -> None:
+        examined: list[str] = []
+        seen: list[Node] = []
+        for old, new in changes:
+            if new is None:
+                assert old is not None
+                examined += self._node_gone(old)
+            elif old is None or old != new:
+                seen.append(new)
+        self._cluster.observe_many(seen)
+        for node in seen:
+            self._allocation.node_seen(node)
+            if node.pod_cidrs:
+                examined.append(node.name)
+        self._examine(examined)
+        self._books_changed()
+
+    def _node_gone(self, node: Node) -> list[str]:
+        """Free what a node had; those who shared its addresses come back, to be examined."""
+        shared = self._findings.neighbours(node.name) if node.name in self._findings.conflicting else []
+        if node.pod_cidrs:
+            self._metrics.released(self._cluster.uses(node.name))
+        self._cluster.forget(node.name)
+        self._findings.gone(node)
+        self._allocation.node_gone(node.name)
+        return shared
+
+    def _examine(self, names: list[str]) -> None:
+        """Only once everything is listed: before, a node's blocks may seem to be in no pool."""
+        if names and all(each.synced for each in self._reflectors.values()):
+            self._findings.examine(names)
+            known = set(names)
+            others = {other for name in names for other in self._findings.neighbours(name)} - known
+            self._findings.examine(sorted(others))
+
+    def _pools_changed(self, changes: list[Change[SeenPool]]) -> None:
+        for old, new in changes:
+            if old is not None and (new is None or old.spec != new.spec):
+                if new is None:
+                    self._pool_gone(old)
+                self._cluster.remove_pool(old.name)
+            if new is not None:
+                if old is None or old.spec != new.spec:
+                    self._cluster.add_pool(new.spec)
+                    self._tell_if_invalid(new)
+                self._finalizers.pool_seen(new)
+        self._books_changed()
+
+    def _pool_gone(self, pool: SeenPool) -> None:
+        self._metrics.pool_gone(self._cluster.pools[pool.name])
+        self._finalizers.pool_gone(pool.name)
+        self._status.pool_gone(pool.name)
+
+    def _tell_if_invalid(self, pool: SeenPool) -> None:
+        if pool.spec.problem and self._duty.on:
+            about = Reference(API_VERSION, KIND, pool.name, pool.uid)
+            self._recorder.record(about, "Invalid", f"this pool is not used: {pool.spec.problem}", action="Validate")
+
+    def _services_changed(self, changes: list[Change[SeenServiceRanges]]) -> None:
+        touched: list[str] = []
+        for old, new in changes:
+            before = set(old.ranges) if old else set()
+            after = set(new.ranges) if new else set()
+            name = (new or old).name  # type: ignore[union-attr] # one of the two is there
+            for cidr in before - after:
+                touched += self._held_within(cidr)
+                self._cluster.remove_service_range(cidr, name)
+            for cidr in after - before:
+                held = self._cluster.add_service_range(cidr, name)
+                touched += [each.holder for each in held if isinstance(each.holder, str)]
+            if new is not None and new.unreadable:
+                _log.warning("a ServiceCIDR cannot be read", name=name, problem="; ".join(new.unreadable))
+        self._examine(touched)
+        self._books_changed()
+
+    def _held_within(self, cidr: Prefix) -> list[str]:
+        holdings = self._cluster.spaces[cidr.family].holdings(cidr)
+        return [each.holder for each in holdings if isinstance(each.holder, str)]
+
+    def _books_changed(self) -> None:
+        """Something may follow for those who wait, for pools that are going, and for what is told of pools."""
+        self._allocation.wake()
+        self._finalizers.look()
+        self._status.touch()
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

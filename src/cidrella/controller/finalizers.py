@@ -1,0 +1,128 @@
+"""A pool stays as long as it is used: finalizers come on sight and go with the last node (P1, P2).
+
+What is to be done to a pool follows from what the API and the books say of it now, and from nothing else, so that a
+restart in between changes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import msgspec
+import structlog
+
+from cidrella.kube.client import MERGE_PATCH, METADATA_ONLY
+from cidrella.kube.errors import ApiError, KubeError
+from cidrella.kube.queue import WorkQueue
+from cidrella.model.objects import FINALIZER, FOREIGN_FINALIZER, POOLS_PATH
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from cidrella.controller.duty import Duty
+    from cidrella.core.cluster import Cluster
+    from cidrella.kube.client import Client
+    from cidrella.model.reading import SeenPool
+
+_log = structlog.get_logger()
+
+_WORKERS = 8
+"""Pools written at a time: a thousand new ones are guarded within seconds, and nodes' PATCHes hardly notice."""
+_PAUSE = 0.05
+_GONE = 404
+
+
+class Finalizers:
+    """Puts the finalizer on pools, and takes it off those that are deleted and unused."""
+
+    def __init__(self, client: Client, cluster: Cluster, pools: Mapping[str, SeenPool], duty: Duty) -> None:
+        self._client = client
+        self._cluster = cluster
+        self._pools = pools
+        self._duty = duty
+        self._terminating: set[str] = set()
+        self.queue: WorkQueue[str] = WorkQueue(base=0.05, cap=30.0)
+
+    def pool_seen(self, pool: SeenPool) -> None:
+        """A pool is new or has changed. The books know already."""
+        if pool.spec.terminating:
+            self._terminating.add(pool.name)
+        else:
+            self._terminating.discard(pool.name)
+        if self._wanted(pool) is not None:
+            self.queue.add(pool.name)
+
+    def pool_gone(self, name: str) -> None:
+        """A pool is gone from the API."""
+        self._terminating.discard(name)
+        self.queue.forget(name)
+
+    def look(self) -> None:
+        """Some node may have gone: deleted pools may be unused now. O(deleted pools)."""
+        for name in self._terminating:
+            if not self._used(name):
+                self.queue.add(name)
+
+    async def run(self) -> None:
+        """Write finalizers, for ever."""
+        async with asyncio.TaskGroup() as workers:
+            for _ in range(_WORKERS):
+                workers.create_task(self._work())
+
+    async def _work(self) -> None:
+        while True:
+            await self._duty.wait()
+            (name,) = await self.queue.take()
+            try:
+                if self._duty.on:
+                    await self._reconcile(name)
+                else:
+                    self.queue.add(name)
+                    await asyncio.sleep(_PAUSE)
+            finally:
+                self.queue.done(name)
+
+    async def _reconcile(self, name: str) -> None:
+        pool = self._pools.get(name)
+        wanted = None if pool is None else self._wanted(pool)
+        if pool is None or wanted is None:
+            self.queue.forget(name)
+            return
+        try:
+            await self._write(pool, wanted)
+        except KubeError as error:
+            if not (isinstance(error, ApiError) and error.code == _GONE):
+                _log.warning("a pool's finalizers cannot be written", pool=name, error=str(error))
+            self.queue.retry(name)
+        else:
+            self.queue.forget(name)
+            added = FINALIZER in wanted
+            _log.info("a pool is guarded now" if added else "a deleted pool is unused, and may go", pool=name)
+
+    def _wanted(self, pool: SeenPool) -> list[str] | None:
+        """The finalizers that a pool ought to have; None where it has them."""
+        has = pool.metadata.finalizers
+        if not pool.spec.terminating:
+            return [*has, FINALIZER] if not pool.spec.problem and FINALIZER not in has else None
+        kept = [each for each in has if each not in (FINALIZER, FOREIGN_FINALIZER)]
+        return kept if len(kept) < len(has) and not self._used(pool.name) else None
+
+    def _used(self, name: str) -> bool:
+        pool = self._cluster.pools.get(name)
+        return pool is not None and bool(self._cluster.usage(pool).nodes)
+
+    async def _write(self, pool: SeenPool, finalizers: list[str]) -> None:
+        """Only if the pool is still as it was seen: others have finalizers, too."""
+        metadata = {
+            "uid": pool.uid,
+            "resourceVersion": pool.metadata.resource_version,
+            "finalizers": finalizers or None,
+        }
+        await self._client.request(
+            "PATCH",
+            f"{POOLS_PATH}/{pool.name}",
+            body=msgspec.json.encode({"metadata": metadata}),
+            content_type=MERGE_PATCH,
+            accept=METADATA_ONLY,
+        )

@@ -1,0 +1,76 @@
+"""What is not as it should be with nodes, told to those who look at them: events, and counts for the metrics.
+
+A node is looked at when it changes, when a neighbour that it shares addresses with does, and once when this process
+begins to lead. That a pool went is no reason to look at its nodes: they keep what they have, and there is no storm of
+events (P7).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cidrella.core.decision import Reason
+from cidrella.kube.events import Reference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from cidrella.controller.duty import Duty
+    from cidrella.core.cluster import Cluster
+    from cidrella.core.decision import Finding, Node
+    from cidrella.kube.events import Recorder
+
+
+class Findings:
+    """Examines what nodes hold. Tells only while duty is on: one tells, not every replica."""
+
+    def __init__(self, cluster: Cluster, nodes: Mapping[str, Node], duty: Duty, recorder: Recorder) -> None:
+        self._cluster = cluster
+        self._nodes = nodes
+        self._duty = duty
+        self._recorder = recorder
+        self._untracked_told: set[str] = set()
+        """The uids of nodes that were told once that their blocks are in no pool (N5)."""
+        self.conflicting: set[str] = set()
+        """The nodes that hold addresses which somebody else holds as well."""
+
+    def not_available(self, node: Node, message: str) -> None:
+        """A node waits (N4)."""
+        self._tell(node, Reason.NOT_AVAILABLE, f"no Pod CIDR for this node: {message}")
+
+    def examine(self, names: Iterable[str]) -> None:
+        """Look at nodes that hold something, and tell what is found. One that shares addresses tells on both (N6)."""
+        for name in names:
+            node = self._nodes.get(name)
+            if node is None or not self._cluster.holds(name):
+                continue
+            conflict = False
+            for finding in self._cluster.findings(name):
+                conflict = conflict or finding.reason is Reason.CONFLICT
+                self._tell_finding(node, finding)
+            if conflict:
+                self.conflicting.add(name)
+            else:
+                self.conflicting.discard(name)
+
+    def neighbours(self, name: str) -> list[str]:
+        """The nodes that share addresses with one."""
+        if not self._cluster.holds(name):
+            return []
+        return [each.holder for each in self._cluster.conflicts(name) if isinstance(each.holder, str)]
+
+    def gone(self, node: Node) -> None:
+        """A node is gone: nothing is said of it any more. Those who shared its addresses are to be examined."""
+        self.conflicting.discard(node.name)
+        self._untracked_told.discard(node.uid)
+
+    def _tell_finding(self, node: Node, finding: Finding) -> None:
+        if finding.reason is Reason.UNTRACKED:
+            if node.uid in self._untracked_told or not self._duty.on:
+                return
+            self._untracked_told.add(node.uid)
+        self._tell(node, finding.reason, f"podCIDRs {', '.join(node.pod_cidrs)}: {finding.message}")
+
+    def _tell(self, node: Node, reason: Reason, note: str) -> None:
+        if self._duty.on:
+            self._recorder.record(Reference("v1", "Node", node.name, node.uid), reason.value, note)

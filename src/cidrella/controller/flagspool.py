@@ -1,0 +1,96 @@
+"""The pool that `--cluster-cidr` asks for: exactly one, and none of earlier flags (F1).
+
+A pool of earlier flags is deleted, and goes when its last node does. If its name is the one that the flags of today
+lead to, as it is after there and back again, the next name is taken: a start is never held up by what is still going.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import structlog
+
+from cidrella.kube.errors import ApiError, KubeError
+from cidrella.model.flags import FLAGS_PREFIX, flags_pool
+from cidrella.model.objects import POOLS_PATH
+from cidrella.model.reading import read_pool
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from cidrella.controller.installed import Installed
+    from cidrella.core.pool import PoolRange
+    from cidrella.kube.client import Client
+    from cidrella.model.reading import SeenPool
+
+_log = structlog.get_logger()
+
+_CONFLICT = 409
+_NOT_FOUND = 404
+_NAMES_MAX = 1000
+"""Names tried. There are as many pools of earlier flags still going as flags were changed while nodes used them."""
+
+
+async def ensure_flags_pool(
+    client: Client, pools: Mapping[str, SeenPool], ranges: tuple[PoolRange, ...], installed: Installed
+) -> bool:
+    """Have one undeleted pool that matches the flags, and delete the others that were made from flags.
+
+    Without ranges nothing is touched. Returns whether it is so; why not stands in the log. Raises nothing: what the API
+    refuses now it may take later.
+    """
+    if not ranges:
+        return True
+    made = [pool for pool in pools.values() if pool.name.startswith(FLAGS_PREFIX) and not pool.spec.terminating]
+    matching = sorted((pool for pool in made if _matches(pool, ranges)), key=lambda pool: pool.name)
+    try:
+        kept = matching[0].name if matching else await _create(client, pools, ranges, installed)
+        for pool in made:
+            if pool.name != kept:
+                await _delete(client, pool)
+    except KubeError as error:
+        _log.error("the pool of --cluster-cidr cannot be made as the flags say", error=str(error))
+        return False
+    return bool(kept)
+
+
+def _matches(pool: SeenPool, ranges: tuple[PoolRange, ...]) -> bool:
+    """The same ranges, sizes and order, for every node. An invalid pool has no ranges, and matches nothing."""
+    return pool.spec.ranges == ranges and pool.spec.selector is None
+
+
+async def _create(
+    client: Client, pools: Mapping[str, SeenPool], ranges: tuple[PoolRange, ...], installed: Installed
+) -> str:
+    """The name of the pool that was made; empty where the installed CRD cannot hold it."""
+    for attempt in range(_NAMES_MAX):
+        wanted = flags_pool(ranges, attempt)
+        name = wanted.metadata.name
+        if wanted.spec.per_node_host_bits_ipv6 is not None and "perNodeHostBitsIPv6" in installed.missing:
+            _log.error("the installed ClusterCIDR CRD cannot hold sizes that differ between the families", pool=name)
+            return ""
+        if name in pools:
+            continue
+        try:
+            made = await client.request("POST", POOLS_PATH, body=msgspec.json.encode(wanted))
+        except ApiError as error:
+            if error.code != _CONFLICT:
+                raise
+            found = read_pool(await client.request("GET", f"{POOLS_PATH}/{name}"))
+            if _matches(found, ranges) and not found.spec.terminating:
+                return name
+        else:
+            _log.info("made a pool from --cluster-cidr", pool=read_pool(made).name)
+            return name
+    raise AssertionError("every name is taken")
+
+
+async def _delete(client: Client, pool: SeenPool) -> None:
+    try:
+        await client.delete(f"{POOLS_PATH}/{pool.name}", uid=pool.uid)
+    except ApiError as error:
+        if error.code not in (_NOT_FOUND, _CONFLICT):
+            raise
+    else:
+        _log.info("deleted a pool of earlier flags; it goes with its last node", pool=pool.name)

@@ -1,0 +1,85 @@
+"""What the installed ClusterCIDR CRD can hold: it may be older than ours, or another controller's (C4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+import structlog
+
+from cidrella.kube.errors import KubeError
+from cidrella.model.objects import GROUP, PLURAL, VERSION, ClusterCIDRSpec, ClusterCIDRStatus
+
+if TYPE_CHECKING:
+    from cidrella.kube.client import Client
+
+_log = structlog.get_logger()
+
+_PATH = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{PLURAL}.{GROUP}"
+_HOW = "kubectl apply -f deploy/crds, or: cidrella crds | kubectl apply -f -"
+
+
+class Installed(NamedTuple):
+    """Whether a status can be written, and the fields of the spec that would be dropped without a word."""
+
+    status: bool = True
+    missing: frozenset[str] = frozenset()
+
+
+class _Schema(msgspec.Struct, rename="camel"):
+    properties: dict[str, _Schema] = {}
+    preserves: bool | None = msgspec.field(default=None, name="x-kubernetes-preserve-unknown-fields")
+
+    def lacks(self, fields: tuple[str, ...]) -> frozenset[str]:
+        """Those of the fields that an object would lose."""
+        return frozenset() if self.preserves else frozenset(fields).difference(self.properties)
+
+
+class _Validation(msgspec.Struct):
+    openAPIV3Schema: _Schema = _Schema()  # noqa: N815 -- the API's name
+
+
+class _Version(msgspec.Struct):
+    name: str = ""
+    schema: _Validation = _Validation()
+    subresources: dict[str, msgspec.Raw] = {}
+
+
+class _Spec(msgspec.Struct):
+    versions: list[_Version] = []
+
+
+class _Definition(msgspec.Struct):
+    spec: _Spec
+
+
+async def look_at_crd(client: Client) -> Installed:
+    """What the installed CRD can hold, said in the log where it is less than ours. If it cannot be read, all of it."""
+    try:
+        definition = await client.get(_PATH, _Definition)
+    except KubeError as error:
+        _log.warning("the ClusterCIDR CRD cannot be read, and is taken to be ours", error=str(error))
+        return Installed()
+    found = _judge(definition)
+    if not found.status:
+        _log.warning("the installed ClusterCIDR CRD has no status like ours: none is written", how=_HOW)
+    if found.missing:
+        fields = sorted(found.missing)
+        _log.warning("the installed ClusterCIDR CRD drops fields, which are not relied on", fields=fields, how=_HOW)
+    return found
+
+
+def _judge(definition: _Definition) -> Installed:
+    version = next((each for each in definition.spec.versions if each.name == VERSION), _Version())
+    schema = version.schema.openAPIV3Schema
+    if schema.preserves:
+        return Installed(status="status" in version.subresources)
+    status = schema.properties.get("status", _Schema())
+    return Installed(
+        status="status" in version.subresources and not status.lacks(_fields(ClusterCIDRStatus)),
+        missing=schema.properties.get("spec", _Schema()).lacks(_fields(ClusterCIDRSpec)),
+    )
+
+
+def _fields(kind: type[msgspec.Struct]) -> tuple[str, ...]:
+    return tuple(each.encode_name for each in msgspec.structs.fields(kind))
