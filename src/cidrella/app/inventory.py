@@ -1,15 +1,21 @@
 """The objects in the input: found, decoded, checked.
 
 What is wrong is collected, not thrown at the first sight of it.
+
+A cluster is an input, too (`live`). What is wrong in it is nobody's slip of the pen, and stops nothing: a pool that got
+in although it is invalid stands in `invalid`, and gives nothing (C4).
 """
 
 from __future__ import annotations
 
 import copy
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
 
 from cidrella.app.documents import Document, UnreadableError, read_documents, read_sources
 from cidrella.core.prefix import Prefix, PrefixError
@@ -22,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from cidrella.app.documents import FieldPath, Progress
+    from cidrella.core.pool import PoolSpec
 
     _Kind = objects.ClusterCIDR | objects.Node | objects.ServiceCIDR
     K = TypeVar("K", objects.ClusterCIDR, objects.Node, objects.ServiceCIDR)
@@ -58,6 +65,10 @@ class InputError(Exception):
         self.faults = faults
 
 
+class ClusterError(Exception):
+    """The cluster cannot be read, or not be reached: why, and what to do, in one line."""
+
+
 @dataclass
 class Inventory:
     """What the input holds."""
@@ -68,12 +79,46 @@ class Inventory:
     ignored: Counter[str] = field(default_factory=Counter)
     """Objects of kinds that are no concern of ours, by kind."""
     faults: list[Fault] = field(default_factory=list)
+    invalid: list[PoolSpec] = field(default_factory=list)
+    """Pools of a cluster that cannot be used, each with its problem and without a range. Files have none: there, what
+    is wrong is a fault."""
+    place: str = "the input"
+    """Where all this was found, for messages."""
 
     def require_sound(self) -> Inventory:
         """Itself, or `InputError` if anything was wrong."""
         if self.faults:
             raise InputError(self.faults)
         return self
+
+    def overlaid(self, files: Inventory) -> Inventory:
+        """What there would be if the objects of files were applied: each is added, or replaces its namesake.
+
+        A pool that is new is younger than all others, which bears on the blocks that it would count (P3).
+        """
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        pools = [each if each.metadata.creation_timestamp else _created(each, now) for each in files.pools]
+        given = {each.metadata.name for each in pools}
+        return replace(
+            self,
+            pools=_overlay(self.pools, pools),
+            nodes=_overlay(self.nodes, files.nodes),
+            services=_overlay(self.services, files.services),
+            ignored=self.ignored + files.ignored,
+            invalid=[each for each in self.invalid if each.name not in given],
+            place=f"{self.place} and the input",
+        )
+
+
+def _overlay(below: list[K], above: list[K]) -> list[K]:
+    merged: dict[str, K] = {each.metadata.name: each for each in below}
+    merged.update((each.metadata.name, each) for each in above)
+    return list(merged.values())
+
+
+def _created(pool: objects.ClusterCIDR, when: str) -> objects.ClusterCIDR:
+    metadata = msgspec.structs.replace(pool.metadata, creation_timestamp=when)
+    return msgspec.structs.replace(pool, metadata=metadata)
 
 
 def take_inventory(

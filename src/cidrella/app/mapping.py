@@ -13,9 +13,10 @@ from cidrella.core.prefix import Prefix, format_address
 from cidrella.core.segments import segments
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from cidrella.app.planning import Plan
+    from cidrella.core.cluster import Cluster
+    from cidrella.core.decision import Decision
     from cidrella.core.segments import Segment
     from cidrella.core.space import Holding
 
@@ -76,12 +77,11 @@ class Map:
     outside: list[tuple[Prefix, str]] = field(default_factory=list)
 
 
-def make_map(plan: Plan) -> Map:
-    """The picture of a plan. O(n log n) in what is held."""
-    cluster = plan.cluster
+def make_map(cluster: Cluster, decisions: Sequence[Decision]) -> Map:
+    """The picture of what the books hold, of which the decisions tell the pool. O(n log n) in what is held."""
     pool_of = {
         (block, decision.node): pool.name if pool is not None else ""
-        for decision in plan.decisions
+        for decision in decisions
         for block, pool in zip(decision.blocks, decision.pools, strict=True)
     }
     holdings = [holding for space in cluster.spaces.values() for holding in space]

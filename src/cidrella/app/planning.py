@@ -1,4 +1,4 @@
-"""A plan from files: who gets what, and what is left.
+"""A plan: who gets what, and what is left.
 
 The same core decides as in a cluster, so that a plan is a promise.
 """
@@ -93,6 +93,12 @@ class Explanation:
     verdicts: list[Verdict]
     """As things stood when the node's turn came."""
     decision: Decision
+    would_get: Decision | None = None
+    """In a cluster, what a node that waits would get, were it served now and alone."""
+    unguarded: str = ""
+    """The pool that has yet to get its finalizer before it can give that (P1); empty where none has."""
+    others_waiting: int = 0
+    """In a cluster, how many other nodes have no block either."""
 
 
 class NoSuchNodeError(LookupError):
@@ -106,20 +112,14 @@ def make_plan(inventory: Inventory, options: Options) -> Plan:
     added = _added_nodes(options, {node.name for node in nodes})
     decisions = cluster.decide_many([*nodes, *added], wait_for_labels=options.wait_for_labels)
     what_if = _what_if(cluster, added, decisions[len(nodes) :]) if added else None
-    pools = [_count(cluster, pool) for pool in cluster.pools.values()]
+    pools = [count_pool(cluster, pool) for pool in cluster.pools.values()]
     return Plan(cluster, decisions, pools, what_if)
 
 
 def explain_node(inventory: Inventory, options: Options, name: str) -> Explanation:
     """How a node fares when its turn comes, those before it served. Raises `NoSuchNodeError`."""
     nodes = [node_facts(node) for node in inventory.nodes]
-    at = next((at for at, node in enumerate(nodes) if node.name == name), None)
-    if at is None:
-        close = get_close_matches(name, [node.name for node in nodes], n=1)
-        raise NoSuchNodeError(
-            f"there is no Node {name} in the input"
-            + (f"; did you mean {close[0]}?" if close else f" ({len(nodes)} others)")
-        )
+    at = find_node(inventory, name)
     cluster = build_cluster(inventory, options)
     holding = [node for node in nodes if node.pod_cidrs]
     cluster.decide_many(holding)
@@ -129,8 +129,24 @@ def explain_node(inventory: Inventory, options: Options, name: str) -> Explanati
     return Explanation(nodes[at], verdicts, decision)
 
 
-def build_cluster(inventory: Inventory, options: Options) -> Cluster:
-    """The books with pools and service ranges, before any node."""
+def find_node(inventory: Inventory, name: str) -> int:
+    """The place of a node among the others. Raises `NoSuchNodeError`."""
+    names = [node.metadata.name for node in inventory.nodes]
+    if name in names:
+        return names.index(name)
+    close = get_close_matches(name, names, n=1)
+    raise NoSuchNodeError(
+        f"there is no Node {name} in {inventory.place}"
+        + (f"; did you mean {close[0]}?" if close else f" ({len(names)} others)")
+    )
+
+
+def build_cluster(inventory: Inventory, options: Options, *, heed_finalizers: bool = False) -> Cluster:
+    """The books with pools and service ranges, before any node.
+
+    `heed_finalizers` has a pool give nothing while it lacks its finalizer, as is the case in a cluster for a moment, or
+    for as long as no controller runs (P1).
+    """
     cluster = Cluster()
     for cidr in options.service_ranges:
         cluster.add_service_range(cidr, SERVICE_RANGE_FLAG)
@@ -138,8 +154,24 @@ def build_cluster(inventory: Inventory, options: Options) -> Cluster:
         for cidr in service_ranges(service):
             cluster.add_service_range(cidr, service.metadata.name)
     for pool in inventory.pools:
-        cluster.add_pool(pool_spec(pool))
+        cluster.add_pool(pool_spec(pool, live=heed_finalizers))
+    for invalid in inventory.invalid:
+        cluster.add_pool(invalid)
     return cluster
+
+
+def count_pool(cluster: Cluster, pool: Pool) -> PoolCount:
+    """The counts of a pool as the books have them."""
+    usage = cluster.usage(pool)
+    return PoolCount(
+        pool.name,
+        {
+            view.family: RangeCount(
+                str(view.block_range), view.length, view.capacity, usage.allocated(view.family), pool.free(view.family)
+            )
+            for view in pool.views
+        },
+    )
 
 
 def _added_nodes(options: Options, taken: set[str]) -> list[Node]:
@@ -157,16 +189,3 @@ def _what_if(cluster: Cluster, added: list[Node], decisions: list[Decision]) -> 
     if decision.blocks:
         cluster.cancel(following.name)
     return WhatIf(len(added), sum(bool(each.blocks) for each in decisions), decision.message)
-
-
-def _count(cluster: Cluster, pool: Pool) -> PoolCount:
-    usage = cluster.usage(pool)
-    return PoolCount(
-        pool.name,
-        {
-            view.family: RangeCount(
-                str(view.block_range), view.length, view.capacity, usage.allocated(view.family), pool.free(view.family)
-            )
-            for view in pool.views
-        },
-    )

@@ -7,12 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cidrella.app.inventory import printable
+from cidrella.app.live import open_access
 from cidrella.app.planning import NoSuchNodeError, Options, explain_node
-from cidrella.cli import shared
+from cidrella.app.standing import explain_standing
+from cidrella.cli import shared, source
 from cidrella.cli.structured import structured
+from cidrella.cli.waiting import remarks
+from cidrella.kube.election import ElectionSettings
 
 if TYPE_CHECKING:
+    from cidrella.app.live import LeaseLook
     from cidrella.app.planning import Explanation
+    from cidrella.core.decision import Decision
     from cidrella.core.explain import Verdict
 
 
@@ -21,26 +27,41 @@ def explain(
     files: shared.Files = None,
     filename: shared.FileOptions = None,
     recursive: shared.Recursive = False,
+    kubeconfig: source.Kubeconfig = "",
+    context: source.Context = "",
+    lease_name: source.LeaseName = source.LEASE.name,
+    lease_namespace: source.LeaseNamespace = source.LEASE.namespace,
     service_cluster_ip_range: shared.ServiceRanges = "",
     wait_for_labels: shared.WaitForLabels = True,
     output: shared.Format = shared.Output.TABLE,
 ) -> None:
     """Show every pool, whether it applies to a node and why, the order in which they are tried, and what the node gets.
 
-    The room in each pool is what there is when the node's turn comes, those before it in the input served. The rules
-    named are those of docs/rules.md.
+    Of files, the room in each pool is what there is when the node's turn comes, those before it in the input served. Of
+    the cluster, all is as it stands: a node without a block waits, and why it does is said. The rules named are those
+    of docs/rules.md.
     """
     options = Options(shared.parse_service_ranges(service_cluster_ip_range), wait_for_labels=wait_for_labels)
-    inventory = shared.read_sound_input(filename, files, recursive=recursive)
+    inventory = source.from_files(filename, files, recursive=recursive, kubeconfig=kubeconfig, context=context)
+    lease = None
     try:
-        result = explain_node(inventory, options, node)
+        if inventory is not None:
+            result = explain_node(inventory, options, node)
+        else:
+            settings = ElectionSettings(namespace=lease_namespace, name=lease_name)
+            look = source.look_at_cluster(open_access(kubeconfig, context), settings)
+            result, lease = explain_standing(look.inventory, options, node), look.lease
     except NoSuchNodeError as error:
         raise typer.BadParameter(str(error)) from error
-    text = _as_text(result) if output is shared.Output.TABLE else structured(_as_object(result), output)
+    if output is shared.Output.TABLE:
+        text = "\n".join([*_head(result), _outcome(result.decision), *_remarks(result, lease)]) + "\n"
+    else:
+        text = structured(_as_object(result, lease), output)
     typer.echo(text, nl=False)
 
 
-def _as_text(result: Explanation) -> str:
+def _head(result: Explanation) -> list[str]:
+    """The node, and what there is to say of each pool."""
     labels = ", ".join(f"{key}={printable(value)}" for key, value in result.node.labels.items()) or "none"
     lines = [f"node {result.node.name}", f"  labels: {labels}", ""]
     applying = [verdict for verdict in result.verdicts if verdict.applies]
@@ -56,16 +77,19 @@ def _as_text(result: Explanation) -> str:
     if others:
         lines += ["", "not applying:"]
         for verdict in others:
-            lines += [f"  - {verdict.pool.name}  {_ranges(verdict)}", f"     {verdict.why}"]
-    return "\n".join([*lines, "", _outcome(result)]) + "\n"
+            lines += [f"  - {verdict.pool.name}  {_ranges(verdict)}".rstrip(), f"     {verdict.why}"]
+    return [*lines, ""]
 
 
-def _outcome(result: Explanation) -> str:
-    decision = result.decision
+def _outcome(decision: Decision) -> str:
     blocks = ", ".join(map(str, decision.blocks)) or "no block"
     pool = f" from {decision.pool_name}" if decision.pool_name else ""
     message = f": {decision.message}" if decision.message else ""
     return f"{decision.outcome.value}: {blocks}{pool}{message}"
+
+
+def _remarks(result: Explanation, lease: LeaseLook | None) -> list[str]:
+    return [] if lease is None else list(remarks(result, lease))
 
 
 def _ranges(verdict: Verdict) -> str:
@@ -76,9 +100,9 @@ def _full(verdict: Verdict) -> str:
     return ", ".join(f"{cidr} has no /{length} left" for cidr, length in verdict.full)
 
 
-def _as_object(result: Explanation) -> dict[str, object]:
+def _as_object(result: Explanation, lease: LeaseLook | None) -> dict[str, object]:
     decision = result.decision
-    return {
+    found: dict[str, object] = {
         "node": {"name": result.node.name, "labels": dict(result.node.labels)},
         "pools": [
             {
@@ -98,3 +122,10 @@ def _as_object(result: Explanation) -> dict[str, object]:
             "message": decision.message,
         },
     }
+    if lease is not None:
+        found["wouldGet"] = result.would_get and {
+            "podCIDRs": [str(block) for block in result.would_get.blocks],
+            "clusterCIDR": result.would_get.pool_name,
+        }
+        found["remarks"] = _remarks(result, lease)
+    return found

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
+from cidrella.app.live import open_access
 from cidrella.app.mapping import make_map
 from cidrella.app.planning import Options, make_plan
-from cidrella.cli import shared
+from cidrella.app.standing import take_stock
+from cidrella.cli import shared, source
 from cidrella.cli.svg import svg
-from cidrella.cli.terminal import ASCII, BLOCKS, picture
+from cidrella.cli.terminal import marks_for, picture
+from cidrella.core.decision import Outcome
+
+if TYPE_CHECKING:
+    from cidrella.app.inventory import Inventory
+    from cidrella.app.mapping import Map
 
 _PLAIN_WIDTH = 100
 """The width where there is no terminal to ask."""
@@ -23,6 +30,8 @@ def draw(
     files: shared.Files = None,
     filename: shared.FileOptions = None,
     recursive: shared.Recursive = False,
+    kubeconfig: source.Kubeconfig = "",
+    context: source.Context = "",
     service_cluster_ip_range: shared.ServiceRanges = "",
     wait_for_labels: shared.WaitForLabels = True,
     svg_file: Annotated[
@@ -32,15 +41,21 @@ def draw(
         ),
     ] = None,
 ) -> None:
-    """Draw the address space as the plan leaves it: who holds what, what is free, what is a service range."""
+    """Draw the address space: who holds what, what is free, what is a service range.
+
+    Of files, it is drawn as the plan leaves it. Of the cluster, as it is: nodes that wait hold nothing.
+    """
     options = Options(shared.parse_service_ranges(service_cluster_ip_range), wait_for_labels=wait_for_labels)
-    inventory = shared.read_sound_input(filename, files, recursive=recursive)
-    result = make_map(make_plan(inventory, options))
+    inventory = source.from_files(filename, files, recursive=recursive, kubeconfig=kubeconfig, context=context)
+    if inventory is not None:
+        plan = make_plan(inventory, options)
+        result = make_map(plan.cluster, plan.decisions)
+    else:
+        result = _as_it_is(source.look_at_cluster(open_access(kubeconfig, context)).inventory, options)
     if svg_file is None:
         console = Console(highlight=False, soft_wrap=True)
         width = shutil.get_terminal_size((_PLAIN_WIDTH, 24)).columns if console.is_terminal else _PLAIN_WIDTH
-        marks = BLOCKS if (console.encoding or "").lower().startswith("utf") else ASCII
-        console.print(picture(result, width, marks), end="")
+        console.print(picture(result, width, marks_for(console)), end="")
     elif str(svg_file) == "-":
         typer.echo(svg(result), nl=False)
     else:
@@ -49,3 +64,11 @@ def draw(
         except OSError as error:
             raise typer.BadParameter(f"--svg: {svg_file} cannot be written: {error.strerror}") from error
         typer.echo(f"wrote {svg_file}")
+
+
+def _as_it_is(inventory: Inventory, options: Options) -> Map:
+    standing = take_stock(inventory, options)
+    waiting = sum(each.decision.outcome is Outcome.WAITING for each in standing.nodes)
+    if waiting:
+        shared.warn(f"{waiting} of {len(standing.nodes)} nodes wait for a block; `cidrella nodes --waiting` lists them")
+    return make_map(standing.cluster, [each.decision for each in standing.nodes])

@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cidrella.app.live import open_access
 from cidrella.app.planning import Options, make_plan
-from cidrella.cli import shared
+from cidrella.cli import shared, source
 from cidrella.cli.structured import structured
 from cidrella.cli.table import table
 from cidrella.core.prefix import Family
 from cidrella.model.syntax import label_key_fault, label_value_fault
 
 if TYPE_CHECKING:
+    from cidrella.app.inventory import Inventory
     from cidrella.app.planning import Plan, PoolCount
 
 _ADD_MAX = 1_000_000
@@ -26,6 +28,16 @@ def plan(
     files: shared.Files = None,
     filename: shared.FileOptions = None,
     recursive: shared.Recursive = False,
+    from_cluster: Annotated[
+        bool,
+        typer.Option(
+            "--from-cluster",
+            help="Plan for the cluster. Files say what if: their objects are added, or replace those of the same name.",
+            rich_help_panel=source.PANEL,
+        ),
+    ] = False,
+    kubeconfig: source.Kubeconfig = "",
+    context: source.Context = "",
     service_cluster_ip_range: shared.ServiceRanges = "",
     add_nodes: Annotated[
         int,
@@ -44,17 +56,38 @@ def plan(
 
     Exit code 0: every node has its blocks. 3: some wait, or have podCIDRs that cannot be read. 2: the input is wrong.
 
-    Try: kubectl get nodes,clustercidrs,servicecidrs -o yaml | cidrella plan -f -
+    Try: cidrella plan --from-cluster --add-nodes 10, or with -f new-pool.yaml to see what applying it would do.
     """
     options = Options(
         shared.parse_service_ranges(service_cluster_ip_range), add_nodes, _labels(labels, add_nodes), wait_for_labels
     )
-    inventory = shared.read_sound_input(filename, files, recursive=recursive)
+    inventory = _read(filename, files, recursive, from_cluster, kubeconfig, context)
     result = make_plan(inventory, options)
     text = _as_table(result) if output is shared.Output.TABLE else structured(_as_object(result), output)
     typer.echo(text, nl=False)
     if not result.complete:
         raise typer.Exit(SOME_WAIT)
+
+
+def _read(
+    filename: list[str] | None,
+    files: list[str] | None,
+    recursive: bool,
+    from_cluster: bool,
+    kubeconfig: str,
+    context: str,
+) -> Inventory:
+    if not from_cluster:
+        if not filename and not files:
+            raise typer.BadParameter("say where the objects are: -f FILE, -f - for standard input, or --from-cluster")
+        if kubeconfig or context:
+            raise typer.BadParameter("--kubeconfig and --context go with --from-cluster")
+        return shared.read_sound_input(filename, files, recursive=recursive)
+    added = None
+    if filename or files:
+        added = shared.read_input(filename, files, recursive=recursive).require_sound()
+    held = source.look_at_cluster(open_access(kubeconfig, context)).inventory
+    return held if added is None else held.overlaid(added)
 
 
 def _labels(texts: list[str] | None, add_nodes: int) -> dict[str, str]:

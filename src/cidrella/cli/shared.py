@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from cidrella.app.inventory import InputError, take_inventory
+from cidrella.app.inventory import ClusterError, InputError, printable, take_inventory
 from cidrella.core.prefix import Prefix, PrefixError
 
 if TYPE_CHECKING:
@@ -35,6 +35,15 @@ class Output(Enum):
     """How a result is written."""
 
     TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+class Listing(Enum):
+    """How a list is written."""
+
+    TABLE = "table"
+    WIDE = "wide"
     JSON = "json"
     YAML = "yaml"
 
@@ -71,6 +80,9 @@ WaitForLabels = Annotated[
     ),
 ]
 Format = Annotated[Output, typer.Option("-o", "--output", help="How to write the result.")]
+ListFormat = Annotated[
+    Listing, typer.Option("-o", "--output", help="How to write the result; wide is a table with more columns.")
+]
 
 
 def read_input(files: list[str] | None, more: list[str] | None, *, recursive: bool, strict: bool = False) -> Inventory:
@@ -144,6 +156,9 @@ def complain() -> Iterator[None]:
         yield
     except InputError as error:
         show_faults(error.faults)
+        sys.exit(WRONG_INPUT)
+    except ClusterError as error:
+        typer.echo(printable(str(error)), err=True)
         sys.exit(WRONG_INPUT)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)

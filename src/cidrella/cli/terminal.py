@@ -13,6 +13,8 @@ from cidrella.core.prefix import format_address
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from rich.console import Console
+
     from cidrella.app.mapping import Area, Map, RangeMap
 
 
@@ -35,6 +37,11 @@ _LINES = 40
 """Lines under a range; what is beyond is counted."""
 _NAMES = 4
 """Nodes named on a line; the others are counted."""
+
+
+def marks_for(console: Console) -> Marks:
+    """What a terminal, or whatever is in its place, can show."""
+    return BLOCKS if (console.encoding or "").lower().startswith("utf") else ASCII
 
 
 def picture(result: Map, width: int, marks: Marks = BLOCKS) -> Text:

@@ -1,0 +1,243 @@
+"""The objects of a cluster, read and never written.
+
+Rules:
+
+- What a command shows of a cluster comes from one look at it: paged lists of pools, nodes and service ranges, all three
+  at once. Nothing is asked of a controller, and none need be running.
+- What is wrong with an object stops nobody. An invalid pool is kept with its problem (C4); a node or a service range
+  that cannot be read is a fault, to be shown beside the result.
+- What keeps us from reading at all is a `ClusterError`: one line that says what to do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import msgspec
+
+from cidrella.app.inventory import ClusterError, Fault, Inventory
+from cidrella.core.pool import PoolSpec
+from cidrella.core.prefix import PrefixError
+from cidrella.kube.access import load_access
+from cidrella.kube.client import Client
+from cidrella.kube.election import read_holder
+from cidrella.kube.errors import ApiError, ConfigError, KubeError, MalformedReplyError
+from cidrella.kube.listing import list_all
+from cidrella.model import objects
+from cidrella.model.convert import service_ranges
+from cidrella.model.decode import Problem, decode
+from cidrella.model.validate import validate_cluster_cidr
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from cidrella.kube.access import Access
+    from cidrella.kube.election import ElectionSettings, Holder
+
+    Progress = Callable[[int, int], None]
+    T = TypeVar("T", bound=msgspec.Struct)
+
+_FORBIDDEN: Final = 403
+_NOT_FOUND: Final = 404
+_TIMEOUT: Final = 30.0
+"""Seconds for a page: 500 nodes are some megabytes, and the way to the server may be a slow one."""
+
+NOT_INSTALLED: Final = (
+    f"the cluster does not know the kind {objects.KIND}: install it with `cidrella crds | kubectl apply -f -`"
+)
+_RESOURCES: Final = {
+    objects.POOLS_PATH: f"{objects.PLURAL}.{objects.GROUP}",
+    objects.NODES_PATH: "nodes",
+    objects.SERVICE_CIDRS_PATH: "servicecidrs.networking.k8s.io",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseLook:
+    """What there is to say of the controller's Lease (F5)."""
+
+    name: str
+    """With its namespace before it."""
+    holder: Holder | None = None
+    """None where nobody holds it."""
+    unknown: str = ""
+    """Why it cannot be told who holds it; empty where it can."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One look at a cluster."""
+
+    inventory: Inventory
+    installed: bool
+    """Whether the cluster knows pools at all."""
+    lease: LeaseLook | None
+    """None where nobody asked."""
+
+
+def open_access(kubeconfig: str, context: str) -> Access:
+    """The way to the cluster that the options name, or that kubectl would use. Raises `ClusterError`."""
+    try:
+        return load_access(kubeconfig, context)
+    except ConfigError as error:
+        raise ClusterError(str(error)) from error
+
+
+def read_cluster(
+    access: Access, progress: Progress = lambda _done, _total: None, lease: ElectionSettings | None = None
+) -> Look:
+    """Look at a cluster, and at a Lease if one is given. Raises `ClusterError`.
+
+    `progress` is told how many objects are here, and of how many.
+    """
+    return asyncio.run(_look(access, progress, lease))
+
+
+@contextmanager
+def faults_told(access: Access, needed: str) -> Iterator[None]:
+    """Turn what goes wrong between us and the server into a `ClusterError`. `needed` is what one must be allowed."""
+    try:
+        yield
+    except KubeError as error:
+        raise ClusterError(_told(error, access, needed)) from error
+
+
+async def _look(access: Access, progress: Progress, lease: ElectionSettings | None) -> Look:
+    sums = _Sums(progress)
+    async with Client(access, timeout=_TIMEOUT) as client:
+        lists = [list_all(client, path, progress=sums.part(path)) for path in _RESOURCES]
+        found = dict(zip(_RESOURCES, await asyncio.gather(*lists, return_exceptions=True), strict=True))
+        _refuse(found, access)
+        held = None if lease is None else await _look_at(client, lease)
+    pools, nodes, services = (each if isinstance(each, list) else None for each in found.values())
+    inventory = Inventory(place=f"the cluster {access.context}" if access.context else "the cluster")
+    _take_pools(inventory, pools or ())
+    _take(inventory, nodes or (), objects.Node, inventory.nodes)
+    _take(inventory, services or (), objects.ServiceCIDR, inventory.services)
+    return Look(inventory, pools is not None, held)
+
+
+async def _look_at(client: Client, lease: ElectionSettings) -> LeaseLook:
+    """Who holds a Lease. Not to be told is no reason to tell nothing else."""
+    name = f"{lease.namespace}/{lease.name}"
+    try:
+        return LeaseLook(name, await read_holder(client, lease))
+    except ApiError as error:
+        if error.code == _FORBIDDEN:
+            return LeaseLook(name, unknown="the user needs the permission to get leases.coordination.k8s.io there")
+        return LeaseLook(name, unknown=str(error))
+    except KubeError as error:
+        return LeaseLook(name, unknown=str(error))
+
+
+class _Sums:
+    """The progress of several lists as one."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._parts: dict[str, tuple[int, int]] = {}
+
+    def part(self, path: str) -> Progress:
+        def told(done: int, total: int) -> None:
+            self._parts[path] = done, total
+            self._progress(*map(sum, zip(*self._parts.values(), strict=True)))
+
+        return told
+
+
+def _refuse(found: dict[str, list[msgspec.Raw] | BaseException], access: Access) -> None:
+    """Raise for what keeps us from going on. A collection that the server does not serve is no such thing."""
+    errors = {path: each for path, each in found.items() if isinstance(each, BaseException)}
+    absent = {path for path, each in errors.items() if isinstance(each, ApiError) and each.code == _NOT_FOUND}
+    if objects.NODES_PATH in absent:
+        raise ClusterError(f"what answers at {access.server} is no Kubernetes API server: it serves no nodes")
+    forbidden = {path for path, each in errors.items() if isinstance(each, ApiError) and each.code == _FORBIDDEN}
+    worst = [*(errors.keys() - absent - forbidden), *(path for path in errors if path in forbidden)]
+    if worst:
+        with faults_told(access, f"list {', '.join(_RESOURCES[path] for path in errors if path in forbidden)}"):
+            raise errors[worst[0]]
+
+
+def _told(error: KubeError, access: Access, needed: str) -> str:
+    """An error in one line, with what to do."""
+    server = f"{access.server} (context {access.context})" if access.context else access.server
+    match error:
+        case ConfigError():
+            return str(error)
+        case ApiError(code=401):
+            return f"{server} does not accept the credentials; log in again, or choose another --context"
+        case ApiError(code=403):
+            return f"not allowed at {server}: the user needs the permission to {needed}"
+        case ApiError():
+            return f"{server} refused: {error}"
+        case MalformedReplyError():
+            return f"what answers at {server} does not speak as a Kubernetes API server does: {error}"
+        case _:
+            return f"{server} does not answer: {error}; is it up, and is this the right --context?"
+
+
+def _take_pools(inventory: Inventory, items: Iterable[msgspec.Raw]) -> None:
+    """Valid pools, and invalid ones with what is wrong with them. A status is some controller's, and may be any."""
+    for item in items:
+        raw = msgspec.json.decode(item)
+        if isinstance(raw, dict):
+            raw.pop("status", None)
+        decoded = decode(raw, objects.ClusterCIDR)
+        problems = decoded if isinstance(decoded, list) else validate_cluster_cidr(decoded)
+        if isinstance(decoded, objects.ClusterCIDR) and not problems:
+            inventory.pools.append(decoded)
+            continue
+        meta = _metadata(raw)
+        _note(inventory, objects.KIND, meta.name, problems)
+        inventory.invalid.append(
+            PoolSpec(
+                meta.name,
+                (),
+                created=meta.creation_timestamp or "",
+                terminating=meta.deletion_timestamp is not None,
+                problem="; ".join(map(str, problems)),
+            )
+        )
+
+
+def _take(inventory: Inventory, items: Iterable[msgspec.Raw], kind: type[T], into: list[T]) -> None:
+    for item in items:
+        try:
+            decoded: T | list[Problem] = msgspec.json.decode(item, type=kind)
+        except msgspec.ValidationError:
+            decoded = decode(msgspec.json.decode(item), kind)
+        problems = decoded if isinstance(decoded, list) else _unusable(decoded)
+        if isinstance(decoded, list) or problems:
+            _note(inventory, kind.__name__, _metadata(msgspec.json.decode(item)).name, problems)
+        else:
+            into.append(decoded)
+
+
+def _unusable(obj: msgspec.Struct) -> list[Problem]:
+    """Why an object of the right shape is of no use: a service range is taken in any spelling, but must be one."""
+    try:
+        if isinstance(obj, objects.ServiceCIDR):
+            service_ranges(obj)
+    except PrefixError as error:
+        return [Problem(("spec", "cidrs"), str(error))]
+    return []
+
+
+def _note(inventory: Inventory, kind: str, name: str, problems: Iterable[Problem]) -> None:
+    for problem in problems:
+        inventory.faults.append(Fault(inventory.place, None, f"{kind} {name}", problem.field, problem.message))
+
+
+def _metadata(raw: object) -> objects.ObjectMeta:
+    """What can be read of an object's metadata where the object itself cannot: its name at least."""
+    found = raw.get("metadata") if isinstance(raw, dict) else None
+    metadata = found if isinstance(found, dict) else {}
+    known = {
+        field: metadata[field]
+        for field in ("name", "creationTimestamp", "deletionTimestamp")
+        if isinstance(metadata.get(field), str)
+    }
+    return msgspec.convert({"name": "without a name", **known}, objects.ObjectMeta)

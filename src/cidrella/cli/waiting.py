@@ -1,0 +1,44 @@
+"""Why a node of a cluster still waits although there is something for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cidrella.cli.age import duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cidrella.app.live import LeaseLook
+    from cidrella.app.planning import Explanation
+
+
+def remarks(report: Explanation, lease: LeaseLook) -> Iterator[str]:
+    """What there is to say beyond the decision, a line each; nothing of a node that has a block or can have none."""
+    if report.would_get is None:
+        return
+    blocks = ", ".join(map(str, report.would_get.blocks))
+    if report.unguarded:
+        yield (
+            f"it would get {blocks} from {report.unguarded} once that pool has its finalizer, "
+            "which the controller installs (P1)"
+        )
+    else:
+        yield f"it would get {blocks} from {report.would_get.pool_name}"
+    if report.others_waiting:
+        some = "another node waits" if report.others_waiting == 1 else f"{report.others_waiting} other nodes wait"
+        yield f"{some}, too, and may be served before it"
+    yield _told_holder(lease)
+
+
+def _told_holder(lease: LeaseLook) -> str:
+    """Who holds the Lease, and what that means for nodes that wait."""
+    if lease.unknown:
+        return f"who holds the Lease {lease.name} cannot be told: {lease.unknown}"
+    if lease.holder is None:
+        return f"no controller holds the Lease {lease.name}: nobody is there to serve it"
+    identity, renewed, expired = lease.holder
+    when = "" if renewed is None else f", renewed {duration(renewed)} ago"
+    if expired:
+        return f"{identity} held the Lease {lease.name}{when}: it ran out, and nobody is there to serve the node"
+    return f"{identity} holds the Lease {lease.name}{when}, and should serve it at any moment"

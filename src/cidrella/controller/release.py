@@ -1,0 +1,155 @@
+"""Taking the finalizers off the pools, on the way to another allocator (F6).
+
+With them on, a deleted pool stays until a controller lets it go, and with no controller that is for ever. So they are
+taken off every pool: ours, and that of another controller which means the same (P1). Finalizers of others stay. A pool
+that is being deleted already vanishes with its last finalizer; the nodes that use it keep their blocks (P7).
+
+It is a job for when no controller runs, for a controller would put them back. Whether one runs is told by the Lease.
+One that has run out by the clocks of two machines is looked at for as long as it lasts, because the clocks may differ.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from cidrella.kube.election import read_holder
+from cidrella.kube.errors import ApiError, KubeError, MalformedReplyError
+from cidrella.kube.listing import list_all
+from cidrella.model.objects import FINALIZER, FOREIGN_FINALIZER, POOLS_PATH, ObjectMeta
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from cidrella.kube.client import Client
+    from cidrella.kube.election import ElectionSettings, Holder
+
+OURS: Final = (FINALIZER, FOREIGN_FINALIZER)
+_AT_ONCE: Final = 16
+"""Requests under way at a time: enough to be done with thousands in seconds, and no burden for the server."""
+_ATTEMPTS: Final = 10
+"""Times that a pool is read anew because somebody else changed it in between."""
+_NOT_FOUND: Final = 404
+_CONFLICT: Final = 409
+
+
+class _Pool(msgspec.Struct):
+    """Of a pool, what it is known by and kept by. Its spec may be anything: invalid pools are released, too."""
+
+    metadata: ObjectMeta
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """A pool with finalizers to take off."""
+
+    name: str
+    version: str
+    finalizers: tuple[str, ...]
+    """Those to take off."""
+    kept: tuple[str, ...]
+    terminating: bool
+
+    @property
+    def vanishes(self) -> bool:
+        """Whether the pool is gone once they are off."""
+        return self.terminating and not self.kept
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """What became of a pool."""
+
+    pool: Guarded
+    """As it was last read."""
+    fault: str = ""
+    """Why its finalizers are still on; empty where they are off."""
+
+
+async def active_holder(client: Client, settings: ElectionSettings, on_wait: Callable[[Holder], None]) -> Holder | None:
+    """Who holds the Lease; None if nobody does. Raises `KubeError`.
+
+    Where it seems to have run out, `on_wait` is called, and the answer takes `settings.lease_duration` seconds.
+    """
+    seen = await read_holder(client, settings)
+    if seen is None or not seen.expired:
+        return seen
+    on_wait(seen)
+    await asyncio.sleep(settings.lease_duration)
+    again = await read_holder(client, settings)
+    if again is None or (again.expired and again.identity == seen.identity and not _renewed(seen, again)):
+        return None
+    return again
+
+
+def _renewed(seen: Holder, again: Holder) -> bool:
+    """Whether the Lease is younger than when it was first seen: the time since its renewal can only have grown."""
+    return again.renewed is None or seen.renewed is None or again.renewed < seen.renewed
+
+
+async def find_guarded(client: Client) -> list[Guarded]:
+    """The pools with a finalizer to take off, terminating and invalid ones included. Raises `KubeError`."""
+    items = await list_all(client, POOLS_PATH)
+    found = [_guarded(_read(item).metadata) for item in items]
+    return [each for each in found if each.finalizers]
+
+
+async def release_all(
+    client: Client, pools: Sequence[Guarded], on_done: Callable[[], None] = lambda: None
+) -> list[Released]:
+    """Take the finalizers off, several at a time. What cannot be done is told in the result; the rest goes on."""
+    limit = asyncio.Semaphore(_AT_ONCE)
+
+    async def release(pool: Guarded) -> Released:
+        async with limit:
+            done = await _release(client, pool)
+            on_done()
+            return done
+
+    return await asyncio.gather(*(release(pool) for pool in pools))
+
+
+async def _release(client: Client, pool: Guarded) -> Released:
+    path = f"{POOLS_PATH}/{pool.name}"
+    try:
+        for _ in range(_ATTEMPTS):
+            try:
+                await client.patch(path, _patch(pool), _Pool)
+            except ApiError as error:
+                if error.code != _CONFLICT:
+                    raise
+                pool = _guarded((await client.get(path, _Pool)).metadata)
+            else:
+                return Released(pool)
+            if not pool.finalizers:
+                return Released(pool)
+    except ApiError as error:
+        return Released(pool, "" if error.code == _NOT_FOUND else str(error))
+    except KubeError as error:
+        return Released(pool, str(error))
+    return Released(pool, f"somebody else changed it {_ATTEMPTS} times in between; is a controller running?")
+
+
+def _patch(pool: Guarded) -> dict[str, object]:
+    """The change, which the server refuses if the pool is not the one that was read any more."""
+    return {"metadata": {"resourceVersion": pool.version, "finalizers": list(pool.kept) or None}}
+
+
+def _guarded(metadata: ObjectMeta) -> Guarded:
+    return Guarded(
+        metadata.name,
+        metadata.resource_version,
+        tuple(each for each in metadata.finalizers if each in OURS),
+        tuple(each for each in metadata.finalizers if each not in OURS),
+        metadata.deletion_timestamp is not None,
+    )
+
+
+def _read(item: msgspec.Raw) -> _Pool:
+    try:
+        return msgspec.json.decode(item, type=_Pool)
+    except msgspec.MsgspecError as error:
+        raise MalformedReplyError(f"a ClusterCIDR cannot be read: {error}") from error
