@@ -7,7 +7,7 @@ MUTANTS := .venv-mutants
 EXAMPLE := examples/getting-started
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types layers unit real kubectl testenv peers bench-core mutants crds pictures package lock clean
+.PHONY: help run test lint types layers unit real kubectl testenv peers bench-core bench-cluster mutants crds pictures package lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -55,6 +55,9 @@ peers: $(VENV)/bin/python ## Find or build what we are measured beside (minutes,
 # Nice, all of it: ours and what it is measured beside have to wait alike for whatever else runs.
 bench-core: $(VENV)/.dev ## Measure the allocator, also beside Go's; writes build/bench-core.json
 	@nice $(BIN)/python -m bench.core --json build/bench-core.json
+
+bench-cluster: $(VENV)/.dev testenv ## Measure the controller on a real API server, beside its peers; writes build/bench-cluster.json
+	@$(BIN)/python -m bench.cluster --json build/bench-cluster.json
 
 mutants: $(MUTANTS)/.ready ## Mutate the core and count what the tests notice; at least 90 % (takes a while)
 	@HYPOTHESIS_PROFILE=mutants $(MUTANTS)/bin/mutmut run

@@ -4,7 +4,7 @@ Four works, through the HTTP library that the controller uses, on one event loop
 
 - `patch`: list the nodes, then send each its PATCH, so many at a time; then wait to be ended, as a controller would.
 - `sweep`: the same for a few hundred nodes at each of several concurrencies, in turns; prints their rates as JSON.
-- `arrivals`: watch nodes, and send each that is new its PATCH; until ended.
+- `arrivals`: watch nodes, say so, and send each that is new its PATCH; until ended.
 - `list`: one paged list, decoded into nothing; prints the seconds it took as JSON.
 """
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 CONCURRENCIES = (8, 16, 32, 64)
 LENGTH = 24
+WATCHING = "watching"
 _NODES = "/api/v1/nodes"
 _PAGE = 500
 _SWEEPS = 3
@@ -128,6 +129,7 @@ class Bare:
         url = URL(f"{self._server}{_NODES}").with_query(watch="true", resourceVersion=version)
         event = msgspec.json.Decoder(_Event)
         async with self._session.get(url) as reply, asyncio.TaskGroup() as tasks:
+            print(WATCHING, flush=True)
             rest = b""
             async for chunk in reply.content.iter_any():
                 *lines, rest = (rest + chunk).split(b"\n")

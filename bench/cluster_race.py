@@ -17,6 +17,7 @@ from bench.cluster_usage import cpu_seconds, peak_megabytes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tests.testenv.cluster import Cluster
     from tests.testenv.processes import Process
 
     from bench.cluster_contestants import Contestant
@@ -67,23 +68,26 @@ def race(stage: Stage, contestants: Sequence[Contestant], rounds: int) -> dict[s
 
 def run(stage: Stage, contestant: Contestant) -> Run:
     """One contestant, once, on a cluster of its own."""
-    names = node_names(contestant.nodes)
     with stage.cluster(contestant.nodes) as cluster:
-        process = contestant.process(cluster)
-        with Observer(cluster) as observer:
-            server_before, began = cpu_seconds(cluster.apiserver.pid), time.monotonic()
-            process.start()
-            try:
-                observer.wait(names, lambda: require_running(process))
-                cpu, peak = cpu_seconds(process.pid), peak_megabytes(process.pid)
-                server_cpu = cpu_seconds(cluster.apiserver.pid) - server_before
-            finally:
-                process.stop()
-        verify(cluster, contestant.nodes)
+        return serve_all(cluster, contestant)
+
+
+def serve_all(cluster: Cluster, contestant: Contestant) -> Run:
+    """Let a contestant give a block to every node of a cluster; what that took."""
+    process = contestant.process(cluster)
+    with Observer(cluster) as observer:
+        server_before, began = cpu_seconds(cluster.apiserver.pid), time.monotonic()
+        process.start()
+        try:
+            observer.wait(node_names(contestant.nodes), lambda: require_running(process))
+            cpu, peak = cpu_seconds(process.pid), peak_megabytes(process.pid)
+            server_cpu = cpu_seconds(cluster.apiserver.pid) - server_before
+        finally:
+            process.stop()
+    verify(cluster, contestant.nodes)
     moments = observer.changed.values()
     first, last = min(moments), max(moments)
-    rate = (contestant.nodes - 1) / (last - first)
-    return Run(contestant.nodes, rate, last - began, cpu, peak, server_cpu)
+    return Run(contestant.nodes, (contestant.nodes - 1) / (last - first), last - began, cpu, peak, server_cpu)
 
 
 def require_running(process: Process) -> None:

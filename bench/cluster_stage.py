@@ -49,7 +49,7 @@ class Stage:
         if not kept.exists():
             self._fill(kept, nodes)
         with self._started(kept) as cluster:
-            _wait_quiet(cluster)
+            wait_quiet(cluster)
             yield cluster
 
     def _fill(self, kept: Path, nodes: int) -> None:
@@ -89,7 +89,7 @@ def verify(cluster: Cluster, count: int) -> None:
     assert_no_overlap(nodes)
 
 
-def _wait_quiet(cluster: Cluster) -> None:
+def wait_quiet(cluster: Cluster) -> None:
     """Wait until the API server has done what it does after its start."""
     deadline = time.monotonic() + _QUIET_PATIENCE
     while time.monotonic() < deadline:
