@@ -37,9 +37,9 @@ def run(ctx: typer.Context, **_: object) -> None:
 
     Flags are written as for kube-controller-manager: --leader-elect=false, --cluster-cidr=10.0.0.0/16
 
-    Each can also be an environment variable, CIDRELLA_CLUSTER_CIDR=10.0.0.0/16, which counts where the flag is not given,
+    Where a flag is not given, its environment variable counts: CIDRELLA_CLUSTER_CIDR=10.0.0.0/16
 
-    or stand in the --config file, as cluster-cidr: 10.0.0.0/16, which counts where neither of them is.
+    Where neither is, what the --config file says: cluster-cidr: 10.0.0.0/16
 
     Exit code 0: stopped by SIGTERM or SIGINT. 1: it failed. 2: the settings are wrong; nothing was touched.
     """
