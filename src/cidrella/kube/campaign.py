@@ -11,8 +11,10 @@ Rules:
   its times with ours.
 - A write whose outcome is unknown is followed by a read. The Lease is ours if it says our name and a renewal time that
   we wrote. Our name with any other time is somebody else of that name, who is waited for like anybody.
-- A Lease that is deleted while a candidate looks on may still have its leader: it is waited for like one that changed
-  last when it was found missing. A candidate that never saw it takes it at once.
+- A Lease that was deleted may still have its leader, who makes it again and leads on. Anybody else who makes it again
+  is on probation: holds it for `lease_duration`, in which the other's deadline passes, and leads only then.
+  Who never saw a Lease cannot tell a deleted one from one that never was, and leads at once: do not delete a Lease
+  while candidates are being started.
 
 What this does not do: a request that a leader sent for another purpose may still arrive when the leader is none any
 more. To bear that is up to those who send such requests.
@@ -113,7 +115,8 @@ class Campaign:
         self._until = -math.inf  # leads until then
         self._lease: Lease | None = None  # as last seen; None for not there
         self._since = -math.inf  # when it was first seen to be so
-        self._vacancy = 0.0  # how long it must have been gone before it may be created
+        self._probation = False  # whether it was made again where another may lead
+        self._leads_from = -math.inf  # when the probation ends
         self._known = False  # whether a write can be based on what was last seen
         self._just_read = False
         self._failed = False
@@ -144,6 +147,7 @@ class Campaign:
         if not writes:
             return Ask(Verb.READ, Lease(), timeout, now)
         if self._lease is None:
+            self._probation |= self._since > -math.inf and not self.leads(now)
             return Ask(Verb.CREATE, self._new_lease(wall), timeout, now)
         return Ask(Verb.WRITE, self._patch(self._claim(wall)), timeout, now)
 
@@ -155,8 +159,12 @@ class Campaign:
             self._since = now
         self._lease = lease
         if not self._is_ours():
-            self._until = -math.inf
-        elif ask.verb is not Verb.READ:
+            self._until = self._leads_from = -math.inf
+            self._probation = False
+            return
+        if self._probation:
+            self._probation, self._leads_from = False, now + self._settings.lease_duration
+        if ask.verb is not Verb.READ and now >= self._leads_from:
             self._until = ask.sent + self._settings.renew_deadline
 
     def absent(self, now: float) -> None:
@@ -164,7 +172,6 @@ class Campaign:
         self._known, self._failed = True, False
         self._just_read = True
         if self._lease is not None:
-            self._vacancy = 0.0 if self._is_ours() or not self.holder else self._duration(self._lease)
             self._lease, self._since = None, now
 
     def failed(self) -> None:
@@ -189,6 +196,8 @@ class Campaign:
         """What to ask to give the Lease back: a read if that is needed first, None if there is nothing to give."""
         if not self._writes or (self._known and not self._is_ours()):
             return None
+        if self._probation or now < self._leads_from:
+            return None  # others are to wait as we do
         known, self._known = self._known, False
         if not known:
             return Ask(Verb.READ, Lease(), self._settings.renew_deadline, now)
@@ -203,9 +212,7 @@ class Campaign:
 
     def _free_at(self) -> float:
         """When the Lease may be taken, or renewed, if nothing changes."""
-        if self._lease is None:
-            return self._since + self._vacancy
-        if not self._lease.holder or self._is_ours():
+        if self._lease is None or not self._lease.holder or self._is_ours():
             return -math.inf
         return self._since + self._duration(self._lease)
 
