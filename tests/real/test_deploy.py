@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.real.rbac import DEPLOY, account_token, apply_deploy, controller_account, deployed
+from tests.test_docs import DOCS, yaml_blocks
 from tests.testenv.client import ApiError, Client
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.real.conftest import Kubectl
     from tests.testenv.client import Json
     from tests.testenv.cluster import Cluster
@@ -18,6 +22,8 @@ ACCOUNT = "system:serviceaccount:kube-system:cidrella"
 GROUPS = ["system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"]
 DEPLOYMENT = "/apis/apps/v1/namespaces/kube-system/deployments/cidrella"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+
+KUSTOMIZATIONS = [text for text in yaml_blocks(DOCS / "install.md") if text.startswith("# kustomization.yaml")]
 
 # Verb, resource with its group and subresource, name, namespace.
 NEEDED = (
@@ -98,6 +104,18 @@ def test_it_applies_without_a_warning(cluster: Cluster, kubectl: Kubectl) -> Non
     assert apply_deploy(cluster).stderr == ""
 
 
+@pytest.mark.parametrize("number", range(len(KUSTOMIZATIONS)))
+def test_documented_kustomizations_apply_without_a_warning(
+    installed: Cluster, kubectl: Kubectl, tmp_path: Path, number: int
+) -> None:
+    """O5: what the page on installing offers beside the plain installation is accepted as it stands there."""
+    assert installed.admin.get(DEPLOYMENT)["spec"]["replicas"] == 2
+    text = KUSTOMIZATIONS[number].replace("PATH/TO/deploy", os.path.relpath(DEPLOY, tmp_path))
+    (tmp_path / "kustomization.yaml").write_text(text)
+    tried = kubectl("apply", "-k", tmp_path, "--dry-run=server")
+    assert (tried.returncode, tried.stderr) == (0, "")
+
+
 @pytest.mark.parametrize("action", NEEDED)
 def test_what_is_needed_is_allowed(installed: Cluster, action: str) -> None:
     """The API server lets the controller's account do what the controller does."""
@@ -120,6 +138,8 @@ def test_the_rules_name_no_wildcard_and_no_secret(cluster: Cluster) -> None:
 def test_the_account_is_held_to_its_lease(cluster: Cluster) -> None:
     """F5: another's Lease cannot be touched; its own can be made and renewed."""
     controller_account(cluster, "another")
+    if any(each["metadata"]["name"] == "cidrella" for each in cluster.admin.items(LEASES)):
+        cluster.admin.delete(f"{LEASES}/cidrella")  # left by a controller of another test
     client = Client(cluster.server, cluster.authority.certificate, token=account_token(cluster, "another"))
     try:
         with pytest.raises(ApiError) as refused:

@@ -1,0 +1,148 @@
+"""What the pages for operators say is what the program does: flags, metrics, events, links, examples."""
+
+from __future__ import annotations
+
+import re
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from cidrella.app.settings import table
+from cidrella.controller.metrics import GAUGES, Metrics
+from cidrella.core.cluster import Cluster
+from cidrella.core.decision import Reason
+from cidrella.model.decode import decode
+from cidrella.model.objects import ClusterCIDR
+from cidrella.model.validate import validate_cluster_cidr
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
+OPERATORS = [DOCS / name for name in ("install.md", "flags.md", "metrics.md", "events.md", "migration.md")]
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+FENCED = re.compile(r"^( *)```yaml\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+
+
+def test_flags() -> None:
+    """F2: the page lists every flag with its default and meaning, as the program itself has them."""
+    expected = "\n".join(flag_tables())
+    page = (DOCS / "flags.md").read_text()
+    assert page.partition("-->\n\n")[2] == expected, f"docs/flags.md should end so:\n\n{expected}"
+
+
+def test_metrics() -> None:
+    """O1: the page has every metric, under its name and type, and no other."""
+    rows = re.findall(r"^\| `([a-z_]+)` \| (\w+) \|", (DOCS / "metrics.md").read_text(), re.MULTILINE)
+    assert dict(rows) == exposed()
+
+
+class TestAlerts:
+    """The alerts are rules that Prometheus can load, on metrics that exist."""
+
+    def test_metrics_exist(self) -> None:
+        """Whatever an expression asks for is exposed."""
+        names = exposed()
+        series = names.keys() | {f"{name}_bucket" for name, kind in names.items() if kind == "histogram"}
+        asked = {word for rule in alerts() for word in re.findall(r"\b(?:cidrella|node_ipam)_\w+", rule["expr"])}
+        assert asked <= series
+        assert len(asked) >= 7
+
+    def test_each_says_what_is_wrong(self) -> None:
+        """Somebody is woken by it: how bad it is, how long it has been so, and what it means."""
+        for rule in alerts():
+            assert rule.keys() == {"alert", "expr", "for", "labels", "annotations"}
+            assert rule["labels"]["severity"] in {"warning", "critical"}
+            assert rule["annotations"]["summary"].endswith((".", "?"))
+            assert rule["expr"].count("(") == rule["expr"].count(")")
+
+
+def test_events() -> None:
+    """O3, N4, N5, N6, N7: the page says what to do about each event that a node or a pool can get, and no other."""
+    page = (DOCS / "events.md").read_text()
+    nodes, _, pools = page.partition("## On pools")
+    told = {each.value for each in Reason if each.value.startswith("CIDR")}
+    assert set(re.findall(r"^\| `(\w+)` \|", nodes, re.MULTILINE)) == told
+    assert re.findall(r"^\| `(\w+)` \| [A-Z]", pools, re.MULTILINE)[0] == "Invalid"
+
+
+def test_conditions() -> None:
+    """P4: the page has the conditions that the rules define, row by row."""
+    row = re.compile(r"^\s*\| `(\w+)` \| (True|False) \| `(\w+)` \|", re.MULTILINE)
+    assert row.findall((DOCS / "events.md").read_text()) == row.findall((DOCS / "rules.md").read_text())
+
+
+def test_settings_elsewhere() -> None:
+    """O5: the page on installing names what has to be set outside Cidrella."""
+    page = (DOCS / "install.md").read_text()
+    for setting in ("--allocate-node-cidrs=false", "--detect-local-mode=NodeCIDR", "--max-pods"):
+        assert setting in page
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links(page: Path) -> None:
+    """Every link within the project leads to a file, and to a heading in it."""
+    for link in LINK.findall(page.read_text()):
+        target, _, anchor = link.partition("#")
+        if "://" in target:
+            continue
+        found = (page.parent / target) if target else page
+        assert found.exists(), link
+        if anchor:
+            assert anchor in anchors(found), link
+
+
+@pytest.mark.parametrize("page", OPERATORS, ids=lambda page: page.name)
+def test_examples(page: Path) -> None:
+    """Every example is YAML, and every pool in one is valid."""
+    for block in yaml_blocks(page):
+        for document in yaml.safe_load_all(block):
+            if document.get("kind") == "ClusterCIDR":
+                pool = decode(document, ClusterCIDR)
+                assert isinstance(pool, ClusterCIDR), pool
+                assert validate_cluster_cidr(pool) == []
+
+
+def alerts() -> list[dict[str, Any]]:
+    """The rules of the page on metrics."""
+    (text,) = yaml_blocks(DOCS / "metrics.md")
+    (group,) = yaml.safe_load(text)["groups"]
+    found: list[dict[str, Any]] = group["rules"]
+    return found
+
+
+def flag_tables() -> Iterator[str]:
+    """The end of docs/flags.md: a table for each group of settings."""
+    for group, rows in groupby(table().values(), key=lambda row: row.group):
+        yield f"## {group.value}\n"
+        yield "| flag | value | default | |"
+        yield "|---|---|---|---|"
+        for row in rows:
+            value = row.kind.placeholder.replace("|", "\\|")
+            default = f"`{row.default}`" if row.default not in {"", "0"} else ""
+            yield f"| `{row.flag}` | `{value}` | {default} | {row.help} |"
+        yield ""
+
+
+def exposed() -> dict[str, str]:
+    """Every metric that the controller exposes, by the name of its series, with its type."""
+    metrics = Metrics()
+    metrics.attach(Cluster(), dict.fromkeys(GAUGES, lambda: 0.0))
+    families = metrics.registry.collect()
+    return {f"{each.name}_total" if each.type == "counter" else each.name: each.type for each in families}
+
+
+def yaml_blocks(page: Path) -> list[str]:
+    """The fenced blocks of YAML on a page, unindented."""
+    return [re.sub(f"^{indent}", "", text, flags=re.MULTILINE) for indent, text in FENCED.findall(page.read_text())]
+
+
+def anchors(page: Path) -> set[str]:
+    """The names under which a page's headings can be linked to."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings}
