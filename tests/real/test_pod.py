@@ -33,6 +33,13 @@ if TYPE_CHECKING:
 DEPLOYMENT = "/apis/apps/v1/namespaces/kube-system/deployments/cidrella"
 POOLS = "/apis/networking.x-k8s.io/v1/clustercidrs"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/cidrella"
+LOOK_AROUND = """
+import cidrella, json, os
+(capabilities,) = [line.split()[1] for line in open("/proc/self/status") if line.startswith("CapBnd")]
+places = ["/", "/etc", "/usr", "/var/run/secrets/kubernetes.io/serviceaccount", os.path.dirname(cidrella.__file__)]
+writable = [each for each in places if not os.statvfs(each).f_flag & os.ST_RDONLY]
+print(json.dumps([os.getuid(), capabilities, writable, cidrella.__file__]))
+"""
 STARTING_SECONDS = 60
 GRACE_SECONDS = 5
 
@@ -83,79 +90,15 @@ class Pod:
 
     def probe(self, kind: str) -> int:
         """Ask as the kubelet would: the status, or 0 where nobody answers."""
-        asked = self.container[kind]["httpGet"]
-        (port,) = [each["containerPort"] for each in self.container["ports"] if each["name"] == asked["port"]]
-        return status(asked["host"], port, asked["path"])
+        done = subprocess.run(
+            surroundings.command("python", "-c", LOOK_AROUND), capture_output=True, text=True, check=True
+        )
 
-
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return where the wheel was installed to."""
-    return install_wheel(tmp_path_factory.mktemp("image"))
-
-
-@pytest.fixture
-def surroundings(cluster: Cluster, programs: Path, tmp_path: Path) -> Surroundings:
-    """Return what the Deployment's container would find around it."""
-    apply_deploy(cluster)
-    (tmp_path / "root").mkdir()
-    return Surroundings(
-        spec=cluster.admin.get(DEPLOYMENT)["spec"]["template"]["spec"],
-        root=tmp_path / "root",
-        programs=programs,
-        account=account_files(cluster, tmp_path / "account"),
-        port=cluster.port,
-    )
-
-
-@pytest.fixture
-def pod(surroundings: Surroundings, tmp_path: Path) -> Iterator[Pod]:
-    """Yield the controller, running as the Deployment says."""
-    spec = surroundings.spec
-    (container,) = spec["containers"]
-    process = Process("cidrella", surroundings.command(*entrypoint(), *container["args"]), tmp_path / "cidrella.log")
-    process.start()
-    try:
-        yield Pod(process, spec)
-    finally:
-        process.stop()
-
-
-@pytest.fixture
-def node(cluster: Cluster, pod: Pod) -> Iterator[str]:
-    """Yield a node, and a pool that is for it alone."""
-    name = "in-need-of-a-range"
-    selector = {"nodeSelectorTerms": [{"matchExpressions": [{"key": name, "operator": "Exists"}]}]}
-    pool = {"perNodeHostBits": 8, "ipv4": "10.77.0.0/16", "nodeSelector": selector}
-    cluster.admin.create(
-        POOLS,
-        {
-            "apiVersion": "networking.x-k8s.io/v1",
-            "kind": "ClusterCIDR",
-            "metadata": {"name": name},
-            "spec": pool,
-        },
-    )
-    cluster.admin.create(NODES, realistic_node(name, {name: ""}))
-    yield name
-    cluster.admin.delete(f"{NODES}/{name}")
-    if pod.process.ended is not None:
-        cluster.admin.patch(f"{POOLS}/{name}", {"metadata": {"finalizers": None}})
-    cluster.admin.delete(f"{POOLS}/{name}")
-    cluster.admin.wait(POOLS, lambda pools: name not in pools)
-
-
-def test_the_surroundings_are_those_of_the_deployment(surroundings: Surroundings) -> None:
-    """What the tests below run in is what it says: the user, no capability, nothing to write to, our own wheel."""
-    asked = (
-        "id -u; grep CapBnd /proc/self/status; for d in / /etc /tmp /var/run; do touch $d/x && echo wrote $d; done; "
-    )
-    asked += "python -c 'import cidrella; print(cidrella.__file__)'"
-    done = subprocess.run(surroundings.command("sh", "-c", asked), capture_output=True, text=True, check=True)
-    user, capabilities, wheel = done.stdout.splitlines()
-    assert int(user) == 65532
-    assert int(capabilities.split()[1], 16) == 0
-    assert Path(wheel).is_relative_to(surroundings.programs.parent)
+    user, capabilities, writable, package = json.loads(done.stdout)
+    assert user == surroundings.spec["securityContext"]["runAsUser"]
+    assert int(capabilities, 16) == 0
+    assert writable == []
+    assert Path(package).is_relative_to(surroundings.programs.parent)
 
 
 def test_as_deployed_it_serves_a_node(cluster: Cluster, pod: Pod, node: str) -> None:
