@@ -18,6 +18,7 @@ LINE_MAX: Final = 64 * 1024 * 1024
 class _ListMeta(msgspec.Struct, rename="camel"):
     resource_version: Annotated[str, msgspec.Meta(min_length=1)]
     next_page: str | None = msgspec.field(default=None, name="continue")
+    remaining_item_count: int | None = None
 
 
 class Page(msgspec.Struct):
@@ -65,6 +66,9 @@ class Refusal(NamedTuple):
     message: str
 
 
+_UNREADABLE: Final = (ValueError, RecursionError)
+"""What decoding raises: for bad JSON, other types, broken UTF-8, and brackets nested ten thousand deep."""
+
 _page = msgspec.json.Decoder(Page)
 _event = msgspec.json.Decoder(Event)
 _headed = msgspec.json.Decoder(_Headed)
@@ -75,7 +79,7 @@ def read_page(reply: bytes) -> Page:
     """Read a page of a list. Raises `MalformedReplyError` for what is none."""
     try:
         return _page.decode(reply)
-    except ValueError as error:
+    except _UNREADABLE as error:
         raise MalformedReplyError(f"not a list: {error}: {quote(reply)}") from error
 
 
@@ -83,7 +87,7 @@ def read_event(line: bytes) -> Event:
     """Read a line of a watch. Raises `MalformedReplyError` for what is no event."""
     try:
         return _event.decode(line)
-    except ValueError as error:
+    except _UNREADABLE as error:
         raise MalformedReplyError(f"not an event: {error}: {quote(line)}") from error
 
 
@@ -91,7 +95,7 @@ def read_head(raw: msgspec.Raw) -> Head:
     """Read what identifies an object, as far as it can be read; never raises."""
     try:
         meta = _headed.decode(raw).metadata
-    except ValueError:
+    except _UNREADABLE:
         return _salvage(raw)
     return Head(meta.name, meta.uid or "", meta.resource_version or "")
 
@@ -100,7 +104,7 @@ def read_refusal(raw: msgspec.Raw) -> Refusal:
     """Read the Status that an ERROR event holds, as far as it can be read; never raises."""
     try:
         status = _status.decode(raw)
-    except ValueError:
+    except _UNREADABLE:
         return Refusal(0, quote(bytes(raw)))
     return Refusal(status.code or 0, status.message or status.reason or "no reason given")
 
@@ -135,7 +139,7 @@ def _salvage(raw: msgspec.Raw) -> Head:
     """Find what identifies an object whose metadata is not as it should be."""
     try:
         metadata = msgspec.json.decode(raw, type=dict[str, object]).get("metadata")
-    except ValueError:
+    except _UNREADABLE:
         metadata = None
     found = metadata if isinstance(metadata, dict) else {}
     return Head(
