@@ -90,10 +90,72 @@ class Pod:
 
     def probe(self, kind: str) -> int:
         """Ask as the kubelet would: the status, or 0 where nobody answers."""
-        done = subprocess.run(
-            surroundings.command("python", "-c", LOOK_AROUND), capture_output=True, text=True, check=True
-        )
+        asked = self.container[kind]["httpGet"]
+        (port,) = [each["containerPort"] for each in self.container["ports"] if each["name"] == asked["port"]]
+        return status(asked["host"], port, asked["path"])
 
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return where the wheel was installed to."""
+    return install_wheel(tmp_path_factory.mktemp("image"))
+
+
+@pytest.fixture
+def surroundings(cluster: Cluster, programs: Path, tmp_path: Path) -> Surroundings:
+    """Return what the Deployment's container would find around it."""
+    apply_deploy(cluster)
+    (tmp_path / "root").mkdir()
+    return Surroundings(
+        spec=cluster.admin.get(DEPLOYMENT)["spec"]["template"]["spec"],
+        root=tmp_path / "root",
+        programs=programs,
+        account=account_files(cluster, tmp_path / "account"),
+        port=cluster.port,
+    )
+
+
+@pytest.fixture
+def pod(surroundings: Surroundings, tmp_path: Path) -> Iterator[Pod]:
+    """Yield the controller, running as the Deployment says."""
+    spec = surroundings.spec
+    (container,) = spec["containers"]
+    process = Process("cidrella", surroundings.command(*entrypoint(), *container["args"]), tmp_path / "cidrella.log")
+    process.start()
+    try:
+        yield Pod(process, spec)
+    finally:
+        process.stop()
+
+
+@pytest.fixture
+def node(cluster: Cluster, pod: Pod) -> Iterator[str]:
+    """Yield a node, and a pool that is for it alone."""
+    name = "in-need-of-a-range"
+    selector = {"nodeSelectorTerms": [{"matchExpressions": [{"key": name, "operator": "Exists"}]}]}
+    pool = {"perNodeHostBits": 8, "ipv4": "10.77.0.0/16", "nodeSelector": selector}
+    cluster.admin.create(
+        POOLS,
+        {
+            "apiVersion": "networking.x-k8s.io/v1",
+            "kind": "ClusterCIDR",
+            "metadata": {"name": name},
+            "spec": pool,
+        },
+    )
+    cluster.admin.create(NODES, realistic_node(name, {name: ""}))
+    yield name
+    cluster.admin.delete(f"{NODES}/{name}")
+    if pod.process.ended is not None:
+        cluster.admin.patch(f"{POOLS}/{name}", {"metadata": {"finalizers": None}})
+    cluster.admin.delete(f"{POOLS}/{name}")
+    cluster.admin.wait(POOLS, lambda pools: name not in pools)
+
+
+def test_the_surroundings_are_those_of_the_deployment(surroundings: Surroundings) -> None:
+    """What the tests below run in is what it says: the user, no capability, nothing to write to, our own wheel."""
+    command = surroundings.command("python", "-c", LOOK_AROUND)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     user, capabilities, writable, package = json.loads(done.stdout)
     assert user == surroundings.spec["securityContext"]["runAsUser"]
     assert int(capabilities, 16) == 0
