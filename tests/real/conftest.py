@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.real.site import Site
 from tests.testenv.cluster import Cluster
 
 if TYPE_CHECKING:
@@ -52,3 +53,12 @@ def kubectl(cluster: Cluster) -> Kubectl:
     waited = made("wait", "--for=condition=Established", "--timeout=30s", "-f", CRDS)
     assert waited.returncode == 0, waited.stderr
     return made
+
+
+@pytest.fixture
+def site(cluster: Cluster, tmp_path: Path) -> Iterator[Site]:
+    """A cluster without nodes and pools, for replicas of the controller."""
+    made = Site(cluster, tmp_path)
+    made.clean()
+    yield made
+    made.clean()

@@ -29,7 +29,7 @@ from cidrella.model.objects import NODES_PATH, POOL_ANNOTATION
 from cidrella.model.reading import read_node
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from cidrella.controller.duty import Duty
     from cidrella.controller.findings import Findings
@@ -63,6 +63,7 @@ class Allocation:
         metrics: Metrics,
         limit: AdaptiveLimit,
         *,
+        pools_settled: Callable[[], Awaitable[None]],
         wait_for_labels: bool,
         annotate: bool,
     ) -> None:
@@ -73,6 +74,7 @@ class Allocation:
         self._findings = findings
         self._metrics = metrics
         self._limit = limit
+        self._pools_settled = pools_settled
         self._wait_for_labels = wait_for_labels
         self._annotate = annotate
         """Whether pools are objects that a node's annotation can name."""
@@ -112,6 +114,7 @@ class Allocation:
             await self._duty.wait()
             slots = await self._limit.wait()
             names = await self.queue.take(slots)
+            await self._pools_settled()
             if self._duty.on:
                 self._serve(names)
             else:

@@ -103,6 +103,7 @@ class Controller:
             self._findings,
             metrics,
             self._limit,
+            pools_settled=self._finalizers.wait_settled,
             wait_for_labels=settings.flags.wait_for_labels,
             annotate=self._multi,
         )
@@ -208,10 +209,7 @@ class Controller:
     async def _take_up_duty(self) -> None:
         """See everything as it is since this replica began to lead, have the flags' pool, then begin (F1, F3)."""
         await self._await_lists()
-        installed = await look_at_crd(self._client) if self._multi else None
-        if installed is not None:
-            self._status.enabled = installed.status
-            settled = await ensure_flags_pool(self._client, self._pools.objects, self._flags.ranges, installed)
+        settled = not self._multi or await self._settle_flags()
         self._duty.take_up()
         _log.info("on duty", nodes=len(self._nodes.objects), pools=len(self._cluster.pools))
         self._findings.examine(list(self._nodes.objects))
@@ -219,11 +217,18 @@ class Controller:
             self._tell_if_invalid(pool)
             self._finalizers.pool_seen(pool)
         self._status.touch()
-        while installed is not None and not settled:
+        while not settled:
             await asyncio.sleep(_RETRY)
-            installed = await look_at_crd(self._client)
-            self._status.enabled = installed.status
-            settled = await ensure_flags_pool(self._client, self._pools.objects, self._flags.ranges, installed)
+            settled = await self._settle_flags()
+
+    async def _settle_flags(self) -> bool:
+        """Have the pool that the flags ask for, and know it. Whether that worked: a start is not held up by it (F1)."""
+        installed = await look_at_crd(self._client)
+        self._status.enabled = installed.status
+        settled = await ensure_flags_pool(self._client, self._pools.objects, self._flags.ranges, installed)
+        if self._flags.ranges:
+            await self._pools.relist()
+        return settled
 
     async def _await_lists(self) -> None:
         for each in self._reflectors.values():

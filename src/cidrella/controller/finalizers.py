@@ -2,6 +2,10 @@
 
 What is to be done to a pool follows from what the API and the books say of it now, and from nothing else, so that a
 restart in between changes nothing.
+
+A pool that has just come is about to be guarded, and nodes wait the moment that it takes. Else those that were there
+before would get their blocks for life from whatever pool happened to be guarded first, and not from the first in order
+(S3). A pool whose finalizer the API does not take holds up nobody.
 """
 
 from __future__ import annotations
@@ -31,6 +35,8 @@ _WORKERS = 8
 """Pools written at a time: a thousand new ones are guarded within seconds, and nodes' PATCHes hardly notice."""
 _PAUSE = 0.05
 _GONE = 404
+_CONFLICT = 409
+"""Somebody else wrote to the pool, perhaps we its status: the watch brings it as it is now."""
 
 
 class Finalizers:
@@ -42,6 +48,12 @@ class Finalizers:
         self._pools = pools
         self._duty = duty
         self._terminating: set[str] = set()
+        self._coming: set[str] = set()
+        """The pools that are about to be guarded."""
+        self._failed: set[str] = set()
+        """Those that the API did not let be guarded when it was last tried."""
+        self._settled = asyncio.Event()
+        self._settled.set()
         self.queue: WorkQueue[str] = WorkQueue(base=0.05, cap=30.0)
 
     def pool_seen(self, pool: SeenPool) -> None:
@@ -50,12 +62,16 @@ class Finalizers:
             self._terminating.add(pool.name)
         else:
             self._terminating.discard(pool.name)
-        if self._wanted(pool) is not None:
+        wanted = self._wanted(pool)
+        if wanted is not None:
             self.queue.add(pool.name)
+        self._expect(pool.name, wanted is not None and FINALIZER in wanted and pool.name not in self._failed)
 
     def pool_gone(self, name: str) -> None:
         """A pool is gone from the API."""
         self._terminating.discard(name)
+        self._failed.discard(name)
+        self._expect(name, False)
         self.queue.forget(name)
 
     def look(self) -> None:
@@ -63,6 +79,19 @@ class Finalizers:
         for name in self._terminating:
             if not self._used(name):
                 self.queue.add(name)
+
+    async def wait_settled(self) -> None:
+        """Wait until no pool is about to be guarded."""
+        await self._settled.wait()
+
+    def _expect(self, name: str, coming: bool) -> None:
+        if coming:
+            self._coming.add(name)
+            self._settled.clear()
+        else:
+            self._coming.discard(name)
+            if not self._coming:
+                self._settled.set()
 
     async def run(self) -> None:
         """Write finalizers, for ever."""
@@ -92,10 +121,13 @@ class Finalizers:
         try:
             await self._write(pool, wanted)
         except KubeError as error:
-            if not (isinstance(error, ApiError) and error.code == _GONE):
+            if not (isinstance(error, ApiError) and error.code in (_GONE, _CONFLICT)):
+                self._failed.add(name)
+                self._expect(name, False)
                 _log.warning("a pool's finalizers cannot be written", pool=name, error=str(error))
             self.queue.retry(name)
         else:
+            self._failed.discard(name)
             self.queue.forget(name)
             added = FINALIZER in wanted
             _log.info("a pool is guarded now" if added else "a deleted pool is unused, and may go", pool=name)

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import structlog
+from msgspec.structs import replace
 
 from cidrella.kube.errors import ApiError, KubeError
 from cidrella.model.flags import FLAGS_PREFIX, flags_pool
-from cidrella.model.objects import POOLS_PATH
+from cidrella.model.objects import FINALIZER, POOLS_PATH
 from cidrella.model.reading import read_pool
 
 if TYPE_CHECKING:
@@ -72,8 +73,10 @@ async def _create(
             return ""
         if name in pools:
             continue
+        # With its finalizer from the start, so that it can give as soon as it is seen (P1).
+        guarded = replace(wanted, metadata=replace(wanted.metadata, finalizers=[FINALIZER]))
         try:
-            made = await client.request("POST", POOLS_PATH, body=msgspec.json.encode(wanted))
+            made = await client.request("POST", POOLS_PATH, body=msgspec.json.encode(guarded))
         except ApiError as error:
             if error.code != _CONFLICT:
                 raise

@@ -26,7 +26,7 @@ class Installed(NamedTuple):
     missing: frozenset[str] = frozenset()
 
 
-class _Schema(msgspec.Struct, rename="camel"):
+class _Schema(msgspec.Struct, frozen=True):
     properties: dict[str, _Schema] = {}
     preserves: bool | None = msgspec.field(default=None, name="x-kubernetes-preserve-unknown-fields")
 
@@ -35,11 +35,11 @@ class _Schema(msgspec.Struct, rename="camel"):
         return frozenset() if self.preserves else frozenset(fields).difference(self.properties)
 
 
-class _Validation(msgspec.Struct):
+class _Validation(msgspec.Struct, frozen=True):
     openAPIV3Schema: _Schema = _Schema()  # noqa: N815 -- the API's name
 
 
-class _Version(msgspec.Struct):
+class _Version(msgspec.Struct, frozen=True):
     name: str = ""
     schema: _Validation = _Validation()
     subresources: dict[str, msgspec.Raw] = {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, Histogram
+from prometheus_client import CollectorRegistry, Histogram, disable_created_metrics
 from prometheus_client import Counter as CounterMetric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from cidrella.core.decision import Decision
     from cidrella.core.pool import Pool
     from cidrella.core.prefix import Prefix
+
+disable_created_metrics()  # type: ignore[no-untyped-call] # a second series for each, of which nobody makes anything
 
 _SET = "node_ipam_controller_multicidrset"
 """The prefix that dashboards already use."""
