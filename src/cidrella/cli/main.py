@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cidrella import __version__
-from cidrella.cli import crds, explain, map_, plan, validate
+from cidrella.cli import crds, explain, map_, nodes, plan, pools, release, run, validate
 from cidrella.cli.shared import complain
 
 app = typer.Typer(
@@ -18,10 +20,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("run", cls=run.RunCommand)(run.run)
 app.command("plan")(plan.plan)
 app.command("explain")(explain.explain)
+app.command("pools")(pools.pools)
+app.command("nodes")(nodes.nodes)
 app.command("validate")(validate.validate)
 app.command("map")(map_.draw)
+app.command("release")(release.release)
 app.command("crds")(crds.crds)
 
 
@@ -42,5 +48,6 @@ def options(
 
 def main() -> None:
     """Run the command. What is wrong with the input ends in exit code 2 and never in a traceback."""
+    plugin = Path(sys.argv[0]).stem == "kubectl-cidrella"
     with complain():
-        app()
+        app(prog_name="kubectl cidrella" if plugin else None)
