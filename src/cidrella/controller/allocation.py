@@ -66,6 +66,7 @@ class Allocation:
         pools_settled: Callable[[], Awaitable[None]],
         wait_for_labels: bool,
         annotate: bool,
+        serves: bool,
     ) -> None:
         self._client = client
         self._cluster = cluster
@@ -78,6 +79,8 @@ class Allocation:
         self._wait_for_labels = wait_for_labels
         self._annotate = annotate
         """Whether pools are objects that a node's annotation can name."""
+        self._serves = serves
+        """Whether nodes are given anything at all (F8)."""
         self.queue: WorkQueue[str] = WorkQueue(base=_RETRY_FIRST, cap=_RETRY_LAST)
         self.pending: dict[str, float] = {}
         """The nodes without podCIDRs, each with the time since which it has been seen so."""
@@ -94,7 +97,8 @@ class Allocation:
             self._forget(node.name)
         else:
             self.pending.setdefault(node.name, asyncio.get_running_loop().time())
-            self.queue.add(node.name)
+            if self._serves:
+                self.queue.add(node.name)
 
     def node_gone(self, name: str) -> None:
         """A node is gone from the API."""
@@ -136,7 +140,7 @@ class Allocation:
             self._cluster.cancel(name)
         self._uncertain.clear()
         self.waiting.clear()
-        for name in self.pending:
+        for name in self.pending if self._serves else ():
             self.queue.add(name)
 
     def _forget(self, name: str) -> None:

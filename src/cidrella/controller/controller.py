@@ -106,6 +106,7 @@ class Controller:
             pools_settled=self._finalizers.wait_settled,
             wait_for_labels=settings.flags.wait_for_labels,
             annotate=self._multi,
+            serves=settings.flags.allocate,
         )
         self._enter_flags()
         metrics.attach(self._cluster, self._gauges())
@@ -245,20 +246,21 @@ class Controller:
     # What the API tells
 
     def _nodes_changed(self, changes: list[Change[Node]]) -> None:
-        examined: list[str] = []
-        seen: list[Node] = []
+        touched: list[str] = []
+        seen: dict[str, Node] = {}
         for old, new in changes:
-            if new is None:
-                assert old is not None
-                examined += self._node_gone(old)
-            elif old is None or old != new:
-                seen.append(new)
-        self._cluster.observe_many(seen)
-        for node in seen:
+            if new is not None:
+                if old is None or old != new:
+                    seen[new.name] = new
+            elif old is not None:
+                seen.pop(old.name, None)
+                touched += self._node_gone(old)
+        self._cluster.observe_many(seen.values())
+        for node in seen.values():
             self._allocation.node_seen(node)
             if node.pod_cidrs:
-                examined.append(node.name)
-        self._examine(examined)
+                touched.append(node.name)
+        self._examine(touched)
         self._books_changed()
 
     def _node_gone(self, node: Node) -> list[str]:
@@ -275,9 +277,9 @@ class Controller:
         """Only once everything is listed: before, a node's blocks may seem to be in no pool."""
         if names and all(each.synced for each in self._reflectors.values()):
             self._findings.examine(names)
-            known = set(names)
-            others = {other for name in names for other in self._findings.neighbours(name)} - known
-            self._findings.examine(sorted(others))
+            sharing = [name for name in names if name in self._findings.conflicting]
+            others = {other for name in sharing for other in self._findings.neighbours(name)}
+            self._findings.examine(sorted(others.difference(names)))
 
     def _pools_changed(self, changes: list[Change[SeenPool]]) -> None:
         for old, new in changes:
