@@ -62,8 +62,8 @@ class LeaseStore:
 class StoreClient:
     """Looks like a `Client` to an elector, and does to requests what the test says.
 
-    `away`: nothing answers. `refusal`: what is answered to writes. `lost`: so many replies to writes get lost
-    after the write took effect. `latency`: what each request takes.
+    `away`: no connection. `hangs`: no answer. `refusal`: what is answered to writes. `lost`: so many replies to writes
+    get lost. `latency` and `latency_of_replies`: what each takes on its way.
     """
 
     def __init__(self, store: LeaseStore) -> None:
@@ -74,6 +74,7 @@ class StoreClient:
         self.refusal: KubeError | None = None
         self.lost = 0
         self.latency = 0.01
+        self.latency_of_replies = 0.0
 
     def as_client(self) -> Client:
         """This, for whoever insists on types."""
@@ -104,6 +105,7 @@ class StoreClient:
         if self.refusal and verb is not Verb.READ:
             raise self.refusal
         lease = self.store.do(Ask(verb, body, 0, 0))
+        await asyncio.sleep(self.latency_of_replies)
         if verb is not Verb.READ and self.lost:
             self.lost -= 1
             raise NoAnswerError("the connection was lost")

@@ -41,10 +41,12 @@ LEASE_DURATION_MAX: Final = 3600.0
 """Seconds. A Lease that says more was not written by a controller; it is believed no longer than this."""
 JITTER: Final = 1.2
 """A pause is up to this many times as long as it is meant to be, so that candidates do not ask in step."""
-_WRITES_KEPT: Final = 16
-"""Renewal times remembered, to know our own writes again."""
+_CLAIMS_KEPT: Final = 16
+"""Writes of unknown outcome that are known again if they turn up; an older one would count as another's, and wait."""
 _SOON: Final = 0.125
 """The part of the retry period after which a leader tries again what failed, or up to twice that."""
+_TICK: Final = 0.001
+"""What is waited beyond a deadline, for timers may be a little early."""
 _COUNT_MAX: Final = (1 << 31) - 1
 """The most that the API takes for a number of transitions."""
 
@@ -120,7 +122,8 @@ class Campaign:
         self._known = False  # whether a write can be based on what was last seen
         self._just_read = False
         self._failed = False
-        self._writes: deque[str] = deque(maxlen=_WRITES_KEPT)
+        self._renewed: str | None = None  # the time that the Lease says while it is ours
+        self._claims: deque[str] = deque(maxlen=_CLAIMS_KEPT)  # the times that we wrote since
 
     def leads(self, now: float) -> bool:
         """Whether this is the leader, now."""
@@ -158,7 +161,11 @@ class Campaign:
         if self._lease is None or self._lease.terms != lease.terms:
             self._since = now
         self._lease = lease
-        if not self._is_ours():
+        ours = self._is_ours()
+        # What was written on top of an older Lease cannot arrive any more.
+        self._claims.clear()
+        self._renewed = lease.terms.renew_time if ours else None
+        if not ours:
             self._until = self._leads_from = -math.inf
             self._probation = False
             return
@@ -184,8 +191,10 @@ class Campaign:
             return 0.0
         usual = self._settings.retry_period * (1 + (JITTER - 1) * self._jitter())
         if self.leads(now):
-            soon = self._settings.retry_period * _SOON * (1 + self._jitter())
-            return min(soon if self._failed else usual, self._until - now)
+            shortest = self._settings.retry_period * _SOON
+            pause = shortest * (1 + self._jitter()) if self._failed else usual
+            left = self._until - now
+            return pause if pause + shortest < left else left + _TICK  # a request needs some time, too
         return min(usual, self._free_at() - now) if self._just_read else usual
 
     def resign(self) -> None:
@@ -194,7 +203,7 @@ class Campaign:
 
     def release(self, now: float, wall: float) -> Ask | None:
         """What to ask to give the Lease back: a read if that is needed first, None if there is nothing to give."""
-        if not self._writes or (self._known and not self._is_ours()):
+        if not (self._renewed or self._claims) or (self._known and not self._is_ours()):
             return None
         if self._probation or now < self._leads_from:
             return None  # others are to wait as we do
@@ -208,7 +217,8 @@ class Campaign:
         """Whether the Lease was last seen as we wrote it."""
         if self._lease is None or self._lease.holder != self._identity:
             return False
-        return self._lease.terms.renew_time in self._writes
+        renewed = self._lease.terms.renew_time
+        return renewed is not None and (renewed == self._renewed or renewed in self._claims)
 
     def _free_at(self) -> float:
         """When the Lease may be taken, or renewed, if nothing changes."""
@@ -237,7 +247,7 @@ class Campaign:
         if not self._is_ours():
             transitions = self._lease.terms.lease_transitions or 0 if self._lease else -1
             claim = replace(claim, acquire_time=renewed, lease_transitions=max(0, min(transitions + 1, _COUNT_MAX)))
-        self._writes.append(renewed)
+        self._claims.append(renewed)
         return claim
 
     def _patch(self, spec: LeaseSpec) -> Lease:
