@@ -59,8 +59,8 @@ class ExecPlugin:
     """Whoever a plugin says that we are.
 
     `command` is the one in `spec`, its path made absolute if it has one; `cluster` is what the plugin is told of the
-    server, None for nothing; `terminal` is whether there is somebody to talk to, None to find out. Raises ConfigError if
-    the plugin cannot be run here.
+    server, None for nothing; `terminal` is whether there is somebody to talk to, None to find out. Raises ConfigError
+    if the plugin cannot be run here.
     """
 
     def __init__(

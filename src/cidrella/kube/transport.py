@@ -84,8 +84,9 @@ class Transport:
     async def close(self) -> None:
         """Close all connections, those of requests under way too. Nothing can be sent afterwards."""
         self._closed = True
-        if self._session is not None:
-            await self._session.close()
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
 
     async def exchange(self, call: Call, credentials: Credentials, timeout: float | None) -> Reply:
         """Send a request and read the whole reply. `timeout` is for both together, None for the usual one."""

@@ -1,0 +1,153 @@
+"""How many writes may be in flight: neither one by one nor so many that the server is run over."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from cidrella.kube.errors import ApiError, KubeError, MalformedReplyError, NoAnswerError
+from cidrella.kube.limiter import CAP, START, AdaptiveLimit
+
+TOO_MANY = ApiError(429, "TooManyRequests", "later", retry_after=3.0)
+
+
+class Clock:
+    """Time that passes when it is told to, or slept away."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.slept: list[float] = []
+
+    def __call__(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+        await asyncio.sleep(0)
+
+
+def limit_on(clock: Clock, cap: int = CAP) -> AdaptiveLimit:
+    return AdaptiveLimit(cap=cap, clock=clock, sleep=clock.sleep)
+
+
+def one_round(limit: AdaptiveLimit, clock: Clock, error: KubeError | None = None, seconds: float = 0.01) -> None:
+    """As many writes as the limit lets through, all of which end the same way."""
+    beginnings = [limit.began() for _ in range(limit.limit)]
+    clock.now += seconds
+    for began in beginnings:
+        limit.ended(began, error)
+
+
+def test_grows_by_about_one_a_round_up_to_its_cap() -> None:
+    """Answers in time let the limit grow by one for each round of them, and never beyond the cap."""
+    clock = Clock()
+    limit = limit_on(clock)
+    assert limit.limit == START
+    for rounds in range(1, 21):
+        one_round(limit, clock)
+        assert START + rounds - 2 <= limit.limit <= START + rounds
+    for _ in range(100):
+        one_round(limit, clock)
+    assert limit.limit == CAP
+    assert limit.in_flight == 0
+
+
+@pytest.mark.parametrize("code", [404, 409, 422])
+def test_a_definite_refusal_is_an_answer(code: int) -> None:
+    """A server that refuses for the request's own sake is well: the limit grows."""
+    clock = Clock()
+    limit = limit_on(clock)
+    for _ in range(5):
+        one_round(limit, clock, ApiError(code, "Reason", "no"))
+    assert limit.limit > START
+
+
+@pytest.mark.parametrize(
+    "error",
+    [NoAnswerError("gone"), MalformedReplyError("html"), ApiError(500, "", ""), ApiError(503, "", ""), TOO_MANY],
+)
+def test_trouble_halves_once_a_round(error: KubeError) -> None:
+    """Of all requests that were in flight when the server failed, the first halves the limit; the next round again."""
+    clock = Clock()
+    limit = limit_on(clock)
+    one_round(limit, clock, error)
+    assert limit.limit == START // 2
+    one_round(limit, clock, error)
+    assert limit.limit == START // 4
+
+
+def test_never_below_one_and_back_up_again() -> None:
+    """However long the trouble lasts, one write may be tried, and the limit recovers after it."""
+    clock = Clock()
+    limit = limit_on(clock)
+    for _ in range(20):
+        one_round(limit, clock, NoAnswerError("gone"))
+    assert limit.limit == 1
+    for _ in range(200):
+        one_round(limit, clock)
+    assert limit.limit == CAP
+
+
+def test_slowness_shrinks_gently_and_passes() -> None:
+    """Answers that take longer than the target shrink the limit by a tenth a round, until they are fast again."""
+    clock = Clock()
+    limit = limit_on(clock)
+    one_round(limit, clock, seconds=1.0)
+    assert limit.limit == int(START * 0.9)
+    one_round(limit, clock, seconds=1.0)
+    assert limit.limit == int(START * 0.9 * 0.9)
+    assert limit.latency == pytest.approx(1.0)
+    for _ in range(30):
+        one_round(limit, clock)
+    assert limit.limit > START
+
+
+def test_waits_while_all_slots_are_taken() -> None:
+    """`wait` returns the free slots, and with none free returns as soon as one is."""
+
+    async def scenario() -> None:
+        clock = Clock()
+        limit = limit_on(clock, cap=2)
+        assert await limit.wait() == 2
+        first, _second = limit.began(), limit.began()
+        waiting = asyncio.create_task(limit.wait())
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        limit.ended(first, None)
+        assert await waiting == 1
+        assert clock.slept == []
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(("retry_after", "pause"), [(3.0, 3.0), (None, 1.0), (0.0, 0.0), (1e9, 60.0)])
+def test_pauses_for_as_long_as_the_server_says(retry_after: float | None, pause: float) -> None:
+    """A 429 stops all writes until its Retry-After is over, a second if it has none, and never for hours."""
+
+    async def scenario() -> None:
+        clock = Clock()
+        limit = limit_on(clock)
+        limit.ended(limit.began(), ApiError(429, "TooManyRequests", "later", retry_after))
+        before = clock.now
+        assert await limit.wait() == START // 2
+        assert clock.now - before == pytest.approx(pause)
+
+    asyncio.run(scenario())
+
+
+def test_a_longer_pause_is_not_cut_short() -> None:
+    """A second 429 with a shorter time, while the first one's still runs, does not end it early."""
+
+    async def scenario() -> None:
+        clock = Clock()
+        limit = limit_on(clock)
+        first, second = limit.began(), limit.began()
+        limit.ended(first, TOO_MANY)
+        limit.ended(second, ApiError(429, "", "", 1.0))
+        before = clock.now
+        await limit.wait()
+        assert clock.now - before == pytest.approx(3.0)
+
+    asyncio.run(scenario())
