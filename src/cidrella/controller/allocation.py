@@ -119,6 +119,7 @@ class Allocation:
             slots = await self._limit.wait()
             names = await self.queue.take(slots)
             await self._pools_settled()
+            await self._limit.wait()  # the API server may have asked for a pause meanwhile
             if self._duty.on:
                 self._serve(names)
             else:

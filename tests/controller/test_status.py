@@ -1,0 +1,110 @@
+"""What a pool's status says, condition by condition."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from cidrella.controller.status import pool_status
+from cidrella.core.cluster import Cluster
+from cidrella.model.objects import ClusterCIDRStatus, Condition, ObjectMeta
+from cidrella.model.reading import SeenPool
+from tests.core.build import node, nodes, spec
+
+if TYPE_CHECKING:
+    from cidrella.core.pool import PoolSpec
+
+NOW = "2026-01-01T00:00:00Z"
+LATER = "2026-01-02T00:00:00Z"
+
+
+def status(
+    written: PoolSpec, *, users: int = 0, before: ClusterCIDRStatus | None = None, now: str = NOW
+) -> ClusterCIDRStatus:
+    """The status of a pool that was used before it became what it is now."""
+    cluster = Cluster()
+    cluster.add_pool(replace(written, terminating=False))
+    cluster.decide_many(nodes(users))
+    cluster.remove_pool(written.name)
+    cluster.add_pool(written)
+    seen = SeenPool(ObjectMeta(name=written.name, uid="u", generation=4), written, before)
+    return pool_status(cluster, seen, now)
+
+
+def told(given: ClusterCIDRStatus) -> list[tuple[str, str, str]]:
+    return [(each.type, each.status, each.reason) for each in given.conditions]
+
+
+@pytest.mark.parametrize(
+    ("written", "users", "conditions"),
+    [
+        (spec("p", "10.0.0.0/24 /28"), 1, [("Active", "True", "Allocatable")]),
+        (spec("p", "10.0.0.0/27 /28"), 2, [("Active", "False", "CIDRExhausted")]),
+        (
+            spec("p", "10.0.0.0/24 /28", terminating=True),
+            1,
+            [("Active", "False", "Terminating"), ("Terminating", "True", "CIDRInUse")],
+        ),
+        (
+            spec("p", "10.0.0.0/24 /28", terminating=True),
+            0,
+            [("Active", "False", "Terminating"), ("Terminating", "True", "Releasing")],
+        ),
+        (spec("p", problem="it is wrong"), 0, [("Active", "False", "Invalid")]),
+    ],
+)
+def test_conditions(written: PoolSpec, users: int, conditions: list[tuple[str, str, str]]) -> None:
+    """P4: each state has its conditions, for the generation that was looked at."""
+    given = status(written, users=users)
+    assert told(given) == conditions
+    assert {each.observed_generation for each in given.conditions} == {4}
+    assert {each.last_transition_time for each in given.conditions} == {NOW}
+
+
+def test_counts() -> None:
+    """A8, P4: the counts of each family, the nodes, and the free blocks of the family that has fewer."""
+    given = status(spec("p", "10.0.0.0/24 /28", "fd00::/16 /120"), users=3)
+    assert given.ipv4 is not None
+    assert (given.ipv4.capacity, given.ipv4.allocated, given.ipv4.free) == (16, 3, 13)
+    assert given.ipv6 is not None
+    assert given.ipv6.capacity == 2**63 - 1
+    assert (given.nodes, given.free) == (3, 13)
+
+
+def test_the_message_names_ten_nodes() -> None:
+    """P4: of many nodes that keep a pool, ten are named and the rest are counted."""
+    given = status(spec("p", "10.0.0.0/24 /28", terminating=True), users=12)
+    message = given.conditions[1].message
+    assert message.count(", ") == 9
+    assert message.endswith(" and 2 more.")
+
+
+def test_a_condition_keeps_its_time() -> None:
+    """P4: the time of a condition is that of its last change of status; others' conditions are left alone."""
+    foreign = Condition(type="Theirs", status="True")
+    first = status(spec("p", "10.0.0.0/24 /28"), users=1)
+    before = msgspec.structs.replace(first, conditions=[*first.conditions, foreign])
+    same = status(spec("p", "10.0.0.0/24 /28"), users=2, before=before, now=LATER)
+    assert [each.last_transition_time for each in same.conditions] == [NOW, None]
+    assert same.conditions[1] == foreign
+    full = status(spec("p", "10.0.0.0/27 /28"), users=2, before=before, now=LATER)
+    assert full.conditions[0].last_transition_time == LATER
+
+
+def test_a_long_problem_is_cut() -> None:
+    """C4: what is wrong with an object may be longer than a message can be."""
+    given = status(spec("p", problem="x" * 5000))
+    assert len(given.conditions[0].message) == 1024
+
+
+def test_a_node_that_is_there_twice_counts_once() -> None:
+    """A8: nodes are counted, not blocks."""
+    cluster = Cluster()
+    written = spec("p", "10.0.0.0/24 /28")
+    cluster.add_pool(written)
+    cluster.observe(node("n", has="10.0.0.0/28,10.0.0.16/28"))
+    given = pool_status(cluster, SeenPool(ObjectMeta(name="p"), written, None), NOW)
+    assert (given.nodes, given.ipv4 and given.ipv4.allocated) == (1, 2)

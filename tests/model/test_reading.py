@@ -1,0 +1,82 @@
+"""From the bytes of the API to what is kept: what can be used, what cannot, and what is no object at all."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import pytest
+
+from cidrella.model.objects import FAMILY_ORDER_ANNOTATION, FINALIZER
+from cidrella.model.reading import SeenPool, read_node, read_pool, read_service_ranges
+
+GOOD = {"perNodeHostBits": 8, "ipv4": "10.1.0.0/16", "ipv6": "fd00::/64"}
+
+
+def pool(spec: object, status: object = None, **metadata: object) -> SeenPool:
+    raw = {"metadata": {"name": "p", "uid": "u", **metadata}, "spec": spec, "status": status}
+    return read_pool(json.dumps(raw).encode())
+
+
+def test_a_pool_gives_only_with_its_finalizer() -> None:
+    """P1: what lives in a cluster is guarded when it has the finalizer, and not before."""
+    assert not pool(GOOD).spec.guarded
+    assert pool(GOOD, finalizers=["else", FINALIZER]).spec.gives
+    assert (pool(GOOD).name, pool(GOOD).uid) == ("p", "u")
+
+
+def test_the_order_of_the_families() -> None:
+    """F1: the annotation puts IPv6 first; what it says otherwise has no meaning."""
+    for text, first in (("IPv6,IPv4", "fd00::/64"), ("IPv4,IPv6", "10.1.0.0/16"), ("rubbish", "10.1.0.0/16")):
+        seen = pool(GOOD, annotations={FAMILY_ORDER_ANNOTATION: text})
+        assert str(seen.spec.ranges[0].cidr) == first
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ({"perNodeHostBits": 2, "ipv4": "10.1.0.0/16"}, "perNodeHostBits"),
+        ({"perNodeHostBits": 8, "ipv4": "10.1.0.1/16"}, "host bits set"),
+        ({"perNodeHostBits": "8", "ipv4": "10.1.0.0/16"}, "must be a whole number"),
+        ({**GOOD, "perNodeHostBit": 8}, "is no known field"),
+        (None, "is required"),
+        (7, "must be a mapping"),
+        ([], "must be a mapping"),
+    ],
+)
+def test_an_invalid_pool_is_a_pool_with_a_problem(spec: object, said: str) -> None:
+    """C4, S6: what an older CRD let through is kept, gives nothing, and says why."""
+    seen = pool(spec, deletionTimestamp="2026-01-01T00:00:00Z")
+    assert said in seen.spec.problem
+    assert not seen.spec.gives
+    assert seen.spec.terminating
+    assert seen.spec.ranges == ()
+
+
+def test_another_controllers_status_is_no_fault() -> None:
+    """C4: a status that somebody else wrote in a way of his own does not make a pool invalid."""
+    for status in ({"phase": "Ready"}, "rubbish", 7):
+        seen = pool(GOOD, status)
+        assert seen.status is None
+        assert not seen.spec.problem
+    known = pool(GOOD, {"nodes": 3, "free": 2}).status
+    assert known is not None
+    assert known.nodes == 3
+
+
+@pytest.mark.parametrize("read", [read_node, read_pool, read_service_ranges])
+@pytest.mark.parametrize("raw", [b"{}", b'{"metadata":{}}', b'{"metadata":{"name":5}}', b"[]", b"7", b'{"spec":{}}'])
+def test_what_has_no_name_is_no_object(read: object, raw: bytes) -> None:
+    """C4, N7: rubbish raises, for there is nobody whom it could be about."""
+    assert callable(read)
+    with pytest.raises(msgspec.ValidationError):
+        read(raw)
+
+
+def test_a_service_range_is_read_leniently() -> None:
+    """A7: ranges count whatever their spelling; what cannot be read is told, and takes nothing else with it."""
+    raw = {"metadata": {"name": "s", "uid": "u"}, "spec": {"cidrs": ["10.96.0.1/16", "rubbish"]}}
+    seen = read_service_ranges(json.dumps(raw).encode())
+    assert [str(each) for each in seen.ranges] == ["10.96.0.0/16"]
+    assert len(seen.unreadable) == 1
+    assert "rubbish" in seen.unreadable[0]
