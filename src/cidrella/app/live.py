@@ -19,16 +19,17 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import msgspec
 
 from cidrella.app.inventory import ClusterError, Fault, Inventory
-from cidrella.core.pool import PoolSpec
 from cidrella.core.prefix import PrefixError
 from cidrella.kube.access import load_access
 from cidrella.kube.client import Client
 from cidrella.kube.election import read_holder
 from cidrella.kube.errors import ApiError, ConfigError, KubeError, MalformedReplyError
 from cidrella.kube.listing import list_all
+from cidrella.kube.wire import read_head
 from cidrella.model import objects
 from cidrella.model.convert import service_ranges
 from cidrella.model.decode import Problem, decode
+from cidrella.model.reading import read_pool
 from cidrella.model.validate import validate_cluster_cidr
 
 if TYPE_CHECKING:
@@ -182,25 +183,20 @@ def _told(error: KubeError, access: Access, needed: str) -> str:
 def _take_pools(inventory: Inventory, items: Iterable[msgspec.Raw]) -> None:
     """Valid pools, and invalid ones with what is wrong with them. A status is some controller's, and may be any."""
     for item in items:
-        raw = msgspec.json.decode(item)
-        if isinstance(raw, dict):
-            raw.pop("status", None)
-        decoded = decode(raw, objects.ClusterCIDR)
-        problems = decoded if isinstance(decoded, list) else validate_cluster_cidr(decoded)
-        if isinstance(decoded, objects.ClusterCIDR) and not problems:
-            inventory.pools.append(decoded)
+        fields = msgspec.json.decode(item)
+        if isinstance(fields, dict):
+            fields.pop("status", None)
+        pool = decode(fields, objects.ClusterCIDR)
+        if isinstance(pool, objects.ClusterCIDR) and not validate_cluster_cidr(pool):
+            inventory.pools.append(pool)
             continue
-        meta = _metadata(raw)
-        _note(inventory, objects.KIND, meta.name, problems)
-        inventory.invalid.append(
-            PoolSpec(
-                meta.name,
-                (),
-                created=meta.creation_timestamp or "",
-                terminating=meta.deletion_timestamp is not None,
-                problem="; ".join(map(str, problems)),
-            )
-        )
+        try:
+            unusable = read_pool(item).spec
+        except msgspec.ValidationError as error:
+            _note(inventory, objects.KIND, item, str(error))
+        else:
+            _note(inventory, objects.KIND, item, f"is invalid: {unusable.problem}")
+            inventory.invalid.append(unusable)
 
 
 def _take(inventory: Inventory, items: Iterable[msgspec.Raw], kind: type[T], into: list[T]) -> None:
@@ -211,7 +207,7 @@ def _take(inventory: Inventory, items: Iterable[msgspec.Raw], kind: type[T], int
             decoded = decode(msgspec.json.decode(item), kind)
         problems = decoded if isinstance(decoded, list) else _unusable(decoded)
         if isinstance(decoded, list) or problems:
-            _note(inventory, kind.__name__, _metadata(msgspec.json.decode(item)).name, problems)
+            _note(inventory, kind.__name__, item, f"cannot be read: {'; '.join(map(str, problems))}")
         else:
             into.append(decoded)
 
@@ -226,18 +222,6 @@ def _unusable(obj: msgspec.Struct) -> list[Problem]:
     return []
 
 
-def _note(inventory: Inventory, kind: str, name: str, problems: Iterable[Problem]) -> None:
-    for problem in problems:
-        inventory.faults.append(Fault(inventory.place, None, f"{kind} {name}", problem.field, problem.message))
-
-
-def _metadata(raw: object) -> objects.ObjectMeta:
-    """What can be read of an object's metadata where the object itself cannot: its name at least."""
-    found = raw.get("metadata") if isinstance(raw, dict) else None
-    metadata = found if isinstance(found, dict) else {}
-    known = {
-        field: metadata[field]
-        for field in ("name", "creationTimestamp", "deletionTimestamp")
-        if isinstance(metadata.get(field), str)
-    }
-    return msgspec.convert({"name": "without a name", **known}, objects.ObjectMeta)
+def _note(inventory: Inventory, kind: str, item: msgspec.Raw, problem: str) -> None:
+    name = read_head(item).name or "without a name"
+    inventory.faults.append(Fault(inventory.place, None, f"{kind} {name}", "", problem))

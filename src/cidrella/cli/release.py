@@ -86,12 +86,13 @@ def _ask(pools: list[Guarded], access: Access, *, yes: bool) -> None:
     """Go on only if that is wanted."""
     if yes:
         return
-    if not sys.stdin.isatty():
+    if sys.stdin is None or not sys.stdin.isatty():
         raise typer.BadParameter("there is no terminal to ask on; --yes goes ahead, --dry-run shows what would be done")
     vanishing = sum(pool.vanishes for pool in pools)
-    gone = f", {vanishing} of which are being deleted and vanish at once" if vanishing else ""
+    gone = f", {vanishing} of which being deleted and gone at once" if vanishing else ""
     where = f"{access.server} ({access.context})" if access.context else access.server
-    typer.confirm(f"take the finalizers off {len(pools)} ClusterCIDRs{gone}, at {where}?", abort=True, err=True)
+    some = f"{len(pools)} ClusterCIDR{'' if len(pools) == 1 else 's'}"
+    typer.confirm(f"take the finalizers off {some}{gone}, at {where}?", abort=True, err=True)
 
 
 def _carry_out(access: Access, lease: ElectionSettings, expected: int) -> None:

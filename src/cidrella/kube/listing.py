@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
-from cidrella.kube.errors import ApiError, MalformedReplyError
+from cidrella.kube.errors import ApiError
+from cidrella.kube.wire import read_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import msgspec
 
     from cidrella.kube.client import Client
 
@@ -21,17 +22,6 @@ PAGE: Final = 500
 _GONE: Final = 410
 _STARTS: Final = 3
 """Lists begun before the 410 is passed on: the server keeps a version for minutes, so two in a row are rare already."""
-
-
-class _ListMeta(msgspec.Struct):
-    token: str | None = msgspec.field(default=None, name="continue")
-    remaining: int | None = msgspec.field(default=None, name="remainingItemCount")
-
-
-class _Page(msgspec.Struct):
-    items: list[msgspec.Raw] | None
-    """The API sends null for none now and then; a reply without the field is no list."""
-    metadata: _ListMeta
 
 
 async def list_all(
@@ -54,13 +44,9 @@ async def _list_once(client: Client, path: str, progress: Callable[[int, int], N
     items: list[msgspec.Raw] = []
     params = {"limit": str(PAGE)}
     while True:
-        body = await client.request("GET", path, verb="list", params=params)
-        try:
-            page = msgspec.json.decode(body, type=_Page)
-        except msgspec.MsgspecError as error:
-            raise MalformedReplyError(f"GET {path}: the reply is no list: {error}") from error
+        page = read_page(await client.request("GET", path, verb="list", params=params))
         items += page.items or ()
-        progress(len(items), len(items) + (page.metadata.remaining or 0))
-        if not page.metadata.token:
+        progress(len(items), len(items) + (page.metadata.remaining_item_count or 0))
+        if not page.metadata.next_page:
             return items
-        params["continue"] = page.metadata.token
+        params["continue"] = page.metadata.next_page
