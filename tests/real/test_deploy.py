@@ -43,7 +43,7 @@ NEEDED = (
     "watch servicecidrs.networking.k8s.io",
     "create leases.coordination.k8s.io @kube-system",
     "get leases.coordination.k8s.io cidrella @kube-system",
-    "update leases.coordination.k8s.io cidrella @kube-system",
+    "patch leases.coordination.k8s.io cidrella @kube-system",
     "create events.events.k8s.io @default",
     "patch events.events.k8s.io @default",
 )
@@ -63,10 +63,11 @@ REFUSED = (
     "get leases.coordination.k8s.io kube-controller-manager @kube-system",
     "update leases.coordination.k8s.io kube-controller-manager @kube-system",
     "patch leases.coordination.k8s.io kube-scheduler @kube-system",
+    "update leases.coordination.k8s.io cidrella @kube-system",
     "delete leases.coordination.k8s.io cidrella @kube-system",
     "list leases.coordination.k8s.io @kube-system",
     "create leases.coordination.k8s.io @kube-node-lease",
-    "update leases.coordination.k8s.io cidrella @kube-node-lease",
+    "patch leases.coordination.k8s.io cidrella @kube-node-lease",
     "list events.events.k8s.io @default",
     "delete events.events.k8s.io @default",
     "create events.events.k8s.io @kube-system",
@@ -146,9 +147,9 @@ def test_the_account_is_held_to_its_lease(cluster: Cluster) -> None:
             client.get(f"{LEASES}/kube-controller-manager")
         assert refused.value.reason == "Forbidden"
         lease = {"metadata": {"name": "cidrella"}, "spec": {"holderIdentity": "one"}}
-        made = client.create(LEASES, lease)
-        made["spec"]["holderIdentity"] = "two"
-        assert client.request("PUT", f"{LEASES}/cidrella", made)["spec"]["holderIdentity"] == "two"
+        client.create(LEASES, lease)
+        renewed = client.patch(f"{LEASES}/cidrella", {"spec": {"holderIdentity": "two"}})
+        assert renewed["spec"]["holderIdentity"] == "two"
     finally:
         client.close()
         cluster.admin.delete(f"{LEASES}/cidrella")

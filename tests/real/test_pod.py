@@ -21,15 +21,18 @@ import pytest
 
 from tests.real.pod import ROOT, contained, install_wheel
 from tests.real.rbac import account_token, apply_deploy
+from tests.testenv.audit import requests
 from tests.testenv.nodes import NODES, realistic_node
 from tests.testenv.processes import Process
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.testenv.audit import Request
     from tests.testenv.client import Json
     from tests.testenv.cluster import Cluster
 
+ACCOUNT = "system:serviceaccount:kube-system:cidrella"
 DEPLOYMENT = "/apis/apps/v1/namespaces/kube-system/deployments/cidrella"
 POOLS = "/apis/networking.x-k8s.io/v1/clustercidrs"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/cidrella"
@@ -165,12 +168,14 @@ def test_the_surroundings_are_those_of_the_deployment(surroundings: Surroundings
 
 def test_as_deployed_it_serves_a_node(cluster: Cluster, pod: Pod, node: str) -> None:
     """O2: under the Deployment's rights, user id and read-only root it gets ready, leads and gives a node its block."""
+    refused_before = refusals(cluster)
     wait_ready(pod)
     assert pod.probe("livenessProbe") == http.client.OK
     found = cluster.admin.wait(NODES, lambda nodes: bool(nodes[node]["spec"].get("podCIDRs")))
     assert found[node]["spec"]["podCIDRs"] == ["10.77.0.0/24"]
     pool = cluster.admin.wait(POOLS, lambda pools: pools[node].get("status", {}).get("nodes") == 1)[node]
     assert pool["status"]["free"] == 255
+    assert refusals(cluster) == refused_before
 
 
 def test_as_deployed_it_goes_when_it_is_told(cluster: Cluster, pod: Pod) -> None:
@@ -187,6 +192,12 @@ def test_as_deployed_it_goes_when_it_is_told(cluster: Cluster, pod: Pod) -> None
     assert pod.process.ended == 0, pod.process.tail()
     assert not cluster.admin.get(LEASE)["spec"].get("holderIdentity")
     assert "Traceback" not in pod.process.tail(1000)
+
+
+def refusals(cluster: Cluster) -> list[Request]:
+    """What the API server did not let the account do."""
+    asked = requests(cluster.audit_log)
+    return [each for each in asked if each.user == ACCOUNT and each.code == http.client.FORBIDDEN]
 
 
 def entrypoint() -> list[str]:
