@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from cidrella.core.pool import PoolRange
 from cidrella.core.prefix import Family, Prefix, PrefixError
 from cidrella.model.convert import pool_spec
-from cidrella.model.objects import FAMILY_ORDER_ANNOTATION, ClusterCIDR, ClusterCIDRSpec, ObjectMeta
+from cidrella.model.objects import FAMILY_ORDER_ANNOTATION, IPV6_FIRST, ClusterCIDR, ClusterCIDRSpec, ObjectMeta
 from cidrella.model.rules import HOST_BITS_MIN
 from cidrella.model.validate import validate_cluster_cidr
 
@@ -128,12 +128,11 @@ def flags_pool(ranges: tuple[PoolRange, ...], attempt: int = 0) -> ClusterCIDR:
     texts = {each.cidr.family: str(each.cidr) for each in ranges}
     common = bits.get(Family.IPV4, bits.get(Family.IPV6, 0))
     ipv6_bits = bits.get(Family.IPV6, common)
-    order = ",".join(str(each.cidr.family) for each in ranges)
     ipv6_first = len(ranges) > 1 and ranges[0].cidr.family is Family.IPV6
     return ClusterCIDR(
         metadata=ObjectMeta(
             name=f"{FLAGS_PREFIX}{_hash(ranges, attempt)}",
-            annotations={FAMILY_ORDER_ANNOTATION: order} if ipv6_first else {},
+            annotations={FAMILY_ORDER_ANNOTATION: IPV6_FIRST} if ipv6_first else {},
         ),
         spec=ClusterCIDRSpec(
             per_node_host_bits=common,
