@@ -64,6 +64,7 @@ class Allocation:
         limit: AdaptiveLimit,
         *,
         pools_settled: Callable[[], Awaitable[None]],
+        books_changed: Callable[[], None],
         wait_for_labels: bool,
         annotate: bool,
         serves: bool,
@@ -76,6 +77,8 @@ class Allocation:
         self._metrics = metrics
         self._limit = limit
         self._pools_settled = pools_settled
+        self._books_changed = books_changed
+        """To be told of what no watch tells: a reservation that ended. Wakes those who wait, too."""
         self._wait_for_labels = wait_for_labels
         self._annotate = annotate
         """Whether pools are objects that a node's annotation can name."""
@@ -244,7 +247,7 @@ class Allocation:
             self._cluster.observe(found)
             self._forget(node.name)
             self._findings.examine([node.name])
-            self.wake()
+            self._books_changed()
         else:
             _log.error("the API finds a node's blocks invalid", node=node.name, error=str(refusal))
             self._refused(node)
@@ -253,4 +256,4 @@ class Allocation:
         """What was reserved is free again, unless an earlier PATCH with it may still land."""
         if node.name not in self._uncertain and self._cluster.is_reserved(node.name, node.uid):
             self._cluster.cancel(node.name)
-            self.wake()
+            self._books_changed()

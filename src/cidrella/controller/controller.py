@@ -104,6 +104,7 @@ class Controller:
             metrics,
             self._limit,
             pools_settled=self._finalizers.wait_settled,
+            books_changed=self._books_changed,
             wait_for_labels=settings.flags.wait_for_labels,
             annotate=self._multi,
             serves=settings.flags.allocate,
