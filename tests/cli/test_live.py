@@ -234,24 +234,24 @@ def lease(holder: str, seconds_ago: float) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(
-    ("held", "message"),
+    ("holder", "seconds_ago", "message"),
     [
-        (None, "no controller holds the Lease kube-system/cidrella"),
-        (lease("", 0), "no controller holds the Lease kube-system/cidrella"),
-        (lease("host_1", 3000), "host_1 held the Lease kube-system/cidrella, renewed 50m ago: it ran out"),
-        (lease("host_1", -5), "host_1 holds the Lease kube-system/cidrella, renewed 0s ago, and should serve it"),
+        (None, 0, "no controller holds the Lease kube-system/cidrella"),
+        ("", 0, "no controller holds the Lease kube-system/cidrella"),
+        ("host_1", 3000, "host_1 held the Lease kube-system/cidrella, renewed 50m ago: it ran out"),
+        ("host_1", -600, "host_1 holds the Lease kube-system/cidrella, renewed 0s ago, and should serve it"),
     ],
 )
 def test_explain_says_who_should_serve(
-    cidrella: Cidrella, api: FakeApi, held: dict[str, object] | None, message: str
+    cidrella: Cidrella, api: FakeApi, holder: str | None, seconds_ago: float, message: str
 ) -> None:
     """Of a node for which there is a block, `explain` says what it would get, and who holds the Lease, if anybody."""
     api.pool("p")
     api.node("a", "10.0.0.0/24")
     api.node("b")
     api.node("c")
-    if held:
-        api.objects[LEASE] = held
+    if holder is not None:
+        api.objects[LEASE] = lease(holder, seconds_ago)
     result = cidrella("explain", "b")
     assert result.code == 0
     assert "Waiting: no block\nit would get 10.0.1.0/24 from p\nanother node waits, too" in result.out
