@@ -144,9 +144,12 @@ class Controller:
 
     def readiness(self) -> list[str]:
         """What keeps this replica from serving, or from taking over (O2, O6); nothing where it is ready."""
-        reflectors = self._reflectors.items()
-        missing = [f"{what} cannot be followed: {each.trouble}" for what, each in reflectors if each.trouble]
-        missing += [f"{what} are not listed yet" for what, each in reflectors if not each.synced]
+        missing = []
+        for what, reflector in self._reflectors.items():
+            if reflector.trouble:
+                missing.append(f"{what} cannot be followed: {reflector.trouble}")
+            elif not reflector.synced:
+                missing.append(f"{what} are not listed yet")
         if self._multi and self._pools.absent:
             missing.append("the ClusterCIDR CRD is not installed")
         if self._elector is not None and not self._elector.leading:
