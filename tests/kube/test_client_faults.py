@@ -87,11 +87,11 @@ def test_write_that_meets_a_fault(
     through(fault, use, timeout)
 
 
-async def drain(client: Client, got: list[bytes]) -> None:
+async def drain(client: Client, got: bytearray) -> None:
     """Watch to the end."""
     async with client.watch("/api/v1/nodes", {}) as chunks:
         async for chunk in chunks:
-            got.append(chunk)
+            got += chunk
 
 
 @pytest.mark.parametrize("fault", [faults.cut_reply(mid_line=True, after_lines=1), faults.cut_reply(20, reset=True)])
@@ -99,10 +99,10 @@ def test_watch_that_is_cut(fault: Fault) -> None:
     """A watch that is cut is no answer, after what had come in until then."""
 
     async def use(client: Client) -> None:
-        got: list[bytes] = []
+        got = bytearray()
         with pytest.raises(NoAnswerError, match="connection lost"):
             await drain(client, got)
-        assert EVENTS.startswith(b"".join(got))
+        assert EVENTS.startswith(bytes(got))
 
     through(fault, use)
 
@@ -111,10 +111,10 @@ def test_watch_that_stalls() -> None:
     """A watch that has begun and falls silent is for its reader to give up on, whatever a request's time is."""
 
     async def use(client: Client) -> None:
-        got: list[bytes] = []
+        got = bytearray()
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(drain(client, got), 3 * SHORT)
-        assert b"".join(got) == EVENTS[:5]
+        assert got == EVENTS[:5]
 
     through(faults.stall_watch(5), use, SHORT)
 
@@ -130,7 +130,7 @@ def test_watch_that_meets_a_fault(
 
     async def use(client: Client) -> None:
         with pytest.raises(kind, match=message) as raised:
-            await drain(client, [])
+            await drain(client, bytearray())
         assert raised.value.unsettled is unsettled
 
     through(fault, use, timeout)
