@@ -156,7 +156,7 @@ def _refuse(found: dict[str, list[msgspec.Raw] | BaseException], access: Access)
     if objects.NODES_PATH in absent:
         raise ClusterError(f"what answers at {access.server} is no Kubernetes API server: it serves no nodes")
     forbidden = {path for path, each in errors.items() if isinstance(each, ApiError) and each.code == _FORBIDDEN}
-    worst = [*(errors.keys() - absent - forbidden), *(path for path in errors if path in forbidden)]
+    worst = sorted((path for path in errors if path not in absent), key=lambda path: path in forbidden)
     if worst:
         with faults_told(access, f"list {', '.join(_RESOURCES[path] for path in errors if path in forbidden)}"):
             raise errors[worst[0]]
