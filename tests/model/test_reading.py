@@ -53,6 +53,14 @@ def test_an_invalid_pool_is_a_pool_with_a_problem(spec: object, said: str) -> No
     assert seen.spec.ranges == ()
 
 
+def test_a_size_with_a_point_is_a_size() -> None:
+    """C2, C4: what Kubernetes takes for a whole number is one, and such a pool is as good as any."""
+    seen = pool({**GOOD, "perNodeHostBits": 8.0}, finalizers=[FINALIZER])
+    assert seen.spec.gives
+    assert [each.length for each in seen.spec.ranges] == [24, 120]
+    assert not pool({**GOOD, "perNodeHostBits": 2.0}, finalizers=[FINALIZER]).spec.gives
+
+
 def test_another_controllers_status_is_no_fault() -> None:
     """C4: a status that somebody else wrote in a way of his own does not make a pool invalid."""
     for status in ({"phase": "Ready"}, "rubbish", 7):

@@ -83,11 +83,8 @@ def read_pool(raw: Json) -> SeenPool:
     try:
         seen = _POOL.decode(raw)
     except msgspec.ValidationError:
-        return _invalid(raw)
-    obj = _named(ClusterCIDR(metadata=seen.metadata, spec=seen.spec))
-    problems = validate_cluster_cidr(obj)
-    spec = _unusable(obj.metadata, problems) if problems else pool_spec(obj, live=True)
-    return SeenPool(obj.metadata, spec, _status(seen.status))
+        return _read_slowly(raw)
+    return _seen(_named(ClusterCIDR(metadata=seen.metadata, spec=seen.spec)), seen.status)
 
 
 def read_service_ranges(raw: Json) -> SeenServiceRanges:
@@ -109,16 +106,23 @@ def _named(obj: K) -> K:
     return obj
 
 
-def _invalid(raw: Json) -> SeenPool:
-    """A pool that has not even the right shape."""
+def _seen(obj: ClusterCIDR, status: msgspec.Raw) -> SeenPool:
+    problems = validate_cluster_cidr(obj)
+    spec = _unusable(obj.metadata, problems) if problems else pool_spec(obj, live=True)
+    return SeenPool(obj.metadata, spec, _status(status))
+
+
+def _read_slowly(raw: Json) -> SeenPool:
+    """A pool that is not quite of the right shape, if that: a size may be written as 8.0."""
     seen = _ANY_POOL.decode(raw)
     if not seen.metadata.name:
         raise msgspec.ValidationError("it has no metadata.name")
     fields = msgspec.json.decode(raw)
     # What others wrote into the status, or the API server into the metadata, is no fault of the pool.
     decoded = decode({"metadata": {"name": seen.metadata.name}, "spec": fields.get("spec")}, ClusterCIDR)
-    problems = decoded if isinstance(decoded, list) else validate_cluster_cidr(decoded)
-    return SeenPool(seen.metadata, _unusable(seen.metadata, problems), _status(seen.status))
+    if isinstance(decoded, list):
+        return SeenPool(seen.metadata, _unusable(seen.metadata, decoded), _status(seen.status))
+    return _seen(ClusterCIDR(metadata=seen.metadata, spec=decoded.spec), seen.status)
 
 
 def _unusable(metadata: ObjectMeta, problems: list[Problem]) -> PoolSpec:
