@@ -21,7 +21,6 @@ import msgspec
 from cidrella.app.inventory import ClusterError, Fault, Inventory
 from cidrella.core.prefix import PrefixError
 from cidrella.kube.access import load_access
-from cidrella.kube.client import Client
 from cidrella.kube.election import read_holder
 from cidrella.kube.errors import ApiError, ConfigError, KubeError, MalformedReplyError
 from cidrella.kube.listing import list_all
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from cidrella.kube.access import Access
+    from cidrella.kube.client import Client
     from cidrella.kube.election import ElectionSettings, Holder
 
     Progress = Callable[[int, int], None]
@@ -108,6 +108,8 @@ def faults_told(access: Access, needed: str) -> Iterator[None]:
 
 async def _look(access: Access, progress: Progress, lease: ElectionSettings | None) -> Look:
     sums = _Sums(progress)
+    from cidrella.kube.client import Client  # noqa: PLC0415 -- half of the start of every command otherwise
+
     async with Client(access, timeout=_TIMEOUT) as client:
         lists = [list_all(client, path, progress=sums.part(path)) for path in _RESOURCES]
         found = dict(zip(_RESOURCES, await asyncio.gather(*lists, return_exceptions=True), strict=True))

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from cidrella.app.inventory import ClusterError
 from cidrella.app.live import NOT_INSTALLED, faults_told
 from cidrella.controller.release import active_holder, find_guarded, release_all
-from cidrella.kube.client import Client
 from cidrella.kube.election import read_holder
 from cidrella.kube.errors import ApiError
 
@@ -18,9 +17,16 @@ if TYPE_CHECKING:
 
     from cidrella.controller.release import Guarded, Released
     from cidrella.kube.access import Access
+    from cidrella.kube.client import Client
     from cidrella.kube.election import ElectionSettings, Holder
 
 _NOT_FOUND = 404
+
+
+def _client(access: Access) -> Client:
+    from cidrella.kube.client import Client  # noqa: PLC0415 -- half of the start of every command otherwise
+
+    return Client(access)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +49,7 @@ def look(access: Access, lease: ElectionSettings) -> Found:
     """See what there is to do, and do nothing. Raises `ClusterError`."""
 
     async def find() -> Found:
-        async with Client(access) as client:
+        async with _client(access) as client:
             with faults_told(access, _may_read_lease(lease)):
                 holder = await read_holder(client, lease)
             return Found(holder, await _find(client, access))
@@ -60,7 +66,7 @@ def release(
     """
 
     async def carry_out() -> Done:
-        async with Client(access) as client:
+        async with _client(access) as client:
             with faults_told(access, _may_read_lease(lease)):
                 holder = await active_holder(client, lease, on_wait)
             if holder is not None:

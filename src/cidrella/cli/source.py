@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from cidrella.app.live import NOT_INSTALLED, open_access, read_cluster
 from cidrella.cli import shared
-from cidrella.kube.election import ElectionSettings
+from cidrella.kube.campaign import ElectionSettings
 
 if TYPE_CHECKING:
     from cidrella.app.inventory import Inventory
