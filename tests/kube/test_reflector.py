@@ -180,6 +180,8 @@ def test_410_as_a_status() -> None:
         api.put("a", 1)
         api.watch_faults.append(gone())
         async with reflecting(api) as (reflector, _):
+            await until(lambda: reflector.trouble)
+            assert reflector.away_since is None
             await until(lambda: api.watches)
             assert (api.count("list"), api.count("watch")) == (2, 2)
             assert reflector.trouble == ""
@@ -228,6 +230,35 @@ def test_relist() -> None:
             assert follower.words(1) == ["+b"]
             await until(lambda: api.watches)
             assert api.requests[-1].params["resourceVersion"] == str(api.version)
+
+    simulate(scenario())
+
+
+def test_version_of_a_list_is_that_of_its_first_page() -> None:
+    """Should later pages be of a later version, nothing that happened in between is missed."""
+
+    async def scenario() -> None:
+        api = FakeApi()
+        api.list_faults.append(b'{"metadata":{"resourceVersion":"50","continue":"100/0"},"items":[]}')
+        async with reflecting(api):
+            await until(lambda: api.watches)
+            assert api.requests[-1].params["resourceVersion"] == "50"
+
+    simulate(scenario())
+
+
+def test_relist_just_as_something_comes() -> None:
+    """A chunk that comes in the moment when somebody asks for a list does not make their wish forgotten."""
+
+    async def scenario() -> None:
+        api = FakeApi()
+        async with reflecting(api) as (reflector, _):
+            await until(lambda: api.watches)
+            asked = asyncio.create_task(reflector.relist())
+            api.put("a", 1)
+            async with asyncio.timeout(1):
+                await asked
+            assert api.count("list") == 2
 
     simulate(scenario())
 

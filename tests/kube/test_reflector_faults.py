@@ -223,16 +223,17 @@ def test_404_that_is_not_the_api_servers() -> None:
     async def scenario() -> None:
         api = FakeApi()
         api.put("a", 1)
-        async with reflecting(api) as (reflector, _):
+        async with reflecting(api) as (reflector, follower):
             await until(lambda: api.watches)
             page = ApiError(404, "", "<html><h1>404 Not Found</h1></html>")
             api.list_faults.extend([page] * 3)
             api.watch_faults.append(page)
             api.send(None)
             await until(lambda: "404" in reflector.trouble)
-            assert (reflector.absent, list(reflector.objects)) == (False, ["a"])
+            assert reflector.away_since is not None
             await until(lambda: api.watches)
-            assert reflector.trouble == ""
+            assert api.count("list") == 5
+            assert [follower.words(at) for at in range(len(follower.batches))] == [["+a"]]
 
     simulate(scenario())
 
