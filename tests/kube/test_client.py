@@ -349,7 +349,7 @@ def test_what_is_no_http(text: bytes, kind: type[KubeError] | tuple[type[KubeErr
 
 
 def test_timeouts() -> None:
-    """A request has its time for everything, a shorter one if it is given one, and a watch until it begins."""
+    """A request has its time for all of it, or what it is given, however little; a watch has it until it begins."""
 
     async def answer(_: web.Request) -> web.Response:
         await asyncio.sleep(300)
@@ -365,6 +365,8 @@ def test_timeouts() -> None:
     async def use_shorter(client: Client) -> None:
         with pytest.raises(NoAnswerError, match="no answer in time"):
             await client.request("GET", "/x", timeout=0.05)
+        with pytest.raises(NoAnswerError, match="no answer in time"):
+            await client.request("GET", "/x", timeout=-1.0)
 
     run(answer, use, timeout=0.05)
     run(answer, use_shorter, timeout=300.0)

@@ -12,7 +12,7 @@ of Kubernetes objects never need it.
 from __future__ import annotations
 
 import time
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 from urllib.parse import urlencode
 
@@ -148,7 +148,8 @@ class Client:
                 stream.close()
                 stream = await self._open(call, fresh)
             _check(call, stream.head if stream.head.code == 200 else await stream.read())
-            yield stream.chunks()
+            async with aclosing(stream.chunks()) as chunks:
+                yield chunks
         finally:
             stream.close()
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 START: Final = 16
 CAP: Final = 64
-"""Requests in flight. More than this never was faster, on a server with many times our cores."""
+"""Requests in flight. More than a server can work on at a time only wait there instead of here."""
 TARGET: Final = 0.5
 """Seconds for an answer. A server with nothing else to do takes a hundredth of that."""
 _TOO_MANY: Final = 429

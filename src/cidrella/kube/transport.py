@@ -16,6 +16,7 @@ new ones are made and the old ones time out.
 from __future__ import annotations
 
 import asyncio
+import math
 import socket
 import ssl
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -27,7 +28,7 @@ from cidrella import __version__
 from cidrella.kube.errors import KubeError, MalformedReplyError, NoAnswerError, quote
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator
 
     from yarl import URL
 
@@ -44,6 +45,8 @@ _KEEPALIVE: Final = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT"
 _ERRORS: Final = (aiohttp.ClientError, OSError)
 """All that is raised for what happens on the wire: ssl's errors and timeouts are OSErrors."""
 _NO_LIMIT: Final = aiohttp.ClientTimeout(total=None)
+_TIMEOUT_MIN: Final = 0.001
+"""Seconds. To the library none or fewer are no limit, and to whoever counts down to a deadline the opposite."""
 
 
 class Call(NamedTuple):
@@ -75,7 +78,7 @@ class Transport:
         self._server_name = access.tls_server_name or None
         self._proxy = access.proxy or None
         self._timeout = timeout
-        self._limit = aiohttp.ClientTimeout(total=timeout)
+        self._limit = _limit(timeout)
         self._connections = connections
         self._session: aiohttp.ClientSession | None = None
         self._closed = False
@@ -90,7 +93,7 @@ class Transport:
 
     async def exchange(self, call: Call, credentials: Credentials, timeout: float | None) -> Reply:
         """Send a request and read the whole reply. `timeout` is for both together, None for the usual one."""
-        limit = self._limit if timeout is None else aiohttp.ClientTimeout(total=timeout)
+        limit = self._limit if timeout is None else _limit(timeout)
         try:
             response = await self._send(call, credentials, limit)
             return await _read(response)
@@ -160,7 +163,7 @@ class Stream:
         except _ERRORS as error:
             raise _told(self._call, error) from error
 
-    async def chunks(self) -> AsyncIterator[bytes]:
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
         """What comes in, as it does, however long that takes."""
         content = self._response.content
         try:
@@ -172,6 +175,11 @@ class Stream:
     def close(self) -> None:
         """Close the connection, unless the reply has ended and it is used again."""
         self._response.close()
+
+
+def _limit(seconds: float) -> aiohttp.ClientTimeout:
+    """A limit for a whole request, to the point: the library would round it up to a full second."""
+    return aiohttp.ClientTimeout(total=max(seconds, _TIMEOUT_MIN), ceil_threshold=math.inf)
 
 
 async def _once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
