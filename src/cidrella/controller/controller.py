@@ -40,6 +40,7 @@ from cidrella.model.reading import SeenPool, SeenServiceRanges, read_node, read_
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from cidrella.controller.installed import Installed
     from cidrella.controller.metrics import Metrics
     from cidrella.core.decision import Node
     from cidrella.core.prefix import Prefix
@@ -81,6 +82,10 @@ class Controller:
         self._duty = Duty(lambda: self._elector is None or self._elector.leading)
         self._start: asyncio.Task[None] | None = None
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._installed: Installed | None = None
+        """The CRD as last looked at."""
+        self._flags_fault = ""
+        """Why the flags' pool is not there, as last told."""
 
         quick = ReflectorSettings(absent_period=2.0)  # a CRD that is installed later is waited for by somebody
         self._nodes = Reflector(client, NODES_PATH, read_node, self._nodes_changed)
@@ -228,12 +233,15 @@ class Controller:
 
     async def _settle_flags(self) -> bool:
         """Have the pool that the flags ask for, and know it. Whether that worked: a start is not held up by it (F1)."""
-        installed = await look_at_crd(self._client)
-        self._status.enabled = installed.status
-        settled = await ensure_flags_pool(self._client, self._pools.objects, self._flags.ranges, installed)
-        if self._flags.ranges:
+        self._installed = await look_at_crd(self._client, self._installed)
+        self._status.enabled = self._installed.status
+        fault = await ensure_flags_pool(self._client, self._pools.objects, self._flags.ranges, self._installed)
+        if fault and fault != self._flags_fault:
+            _log.error("the pool of --cluster-cidr cannot be made as the flags say", error=fault)
+        self._flags_fault = fault
+        if self._flags.ranges and not fault:
             await self._pools.relist()
-        return settled
+        return not fault
 
     async def _await_lists(self) -> None:
         for each in self._reflectors.values():

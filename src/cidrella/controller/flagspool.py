@@ -35,25 +35,27 @@ _NAMES_MAX = 1000
 
 async def ensure_flags_pool(
     client: Client, pools: Mapping[str, SeenPool], ranges: tuple[PoolRange, ...], installed: Installed
-) -> bool:
+) -> str:
     """Have one undeleted pool that matches the flags, and delete the others that were made from flags.
 
-    Without ranges nothing is touched. Returns whether it is so; why not stands in the log. Raises nothing: what the API
-    refuses now it may take later.
+    Without ranges nothing is touched, nor where the installed CRD cannot hold the pool. Returns why it is not so, in
+    words for people, and "" where it is. Raises nothing: what the API refuses now it may take later.
     """
     if not ranges:
-        return True
+        return ""
     made = [pool for pool in pools.values() if pool.name.startswith(FLAGS_PREFIX) and not pool.spec.terminating]
     matching = sorted((pool for pool in made if _matches(pool, ranges)), key=lambda pool: pool.name)
+    differ = flags_pool(ranges).spec.per_node_host_bits_ipv6 is not None
+    if not matching and differ and "perNodeHostBitsIPv6" in installed.missing:
+        return "the installed ClusterCIDR CRD cannot hold sizes that differ between the families"
     try:
-        kept = matching[0].name if matching else await _create(client, pools, ranges, installed)
+        kept = matching[0].name if matching else await _create(client, pools, ranges)
         for pool in made:
             if pool.name != kept:
                 await _delete(client, pool)
-    except KubeError as error:
-        _log.error("the pool of --cluster-cidr cannot be made as the flags say", error=str(error))
-        return False
-    return bool(kept)
+    except (KubeError, msgspec.MsgspecError) as error:
+        return str(error)
+    return ""
 
 
 def _matches(pool: SeenPool, ranges: tuple[PoolRange, ...]) -> bool:
@@ -61,22 +63,17 @@ def _matches(pool: SeenPool, ranges: tuple[PoolRange, ...]) -> bool:
     return pool.spec.ranges == ranges and pool.spec.selector is None
 
 
-async def _create(
-    client: Client, pools: Mapping[str, SeenPool], ranges: tuple[PoolRange, ...], installed: Installed
-) -> str:
-    """The name of the pool that was made; empty where the installed CRD cannot hold it."""
+async def _create(client: Client, pools: Mapping[str, SeenPool], ranges: tuple[PoolRange, ...]) -> str:
+    """The name of the pool that was made."""
     for attempt in range(_NAMES_MAX):
         wanted = flags_pool(ranges, attempt)
         name = wanted.metadata.name
-        if wanted.spec.per_node_host_bits_ipv6 is not None and "perNodeHostBitsIPv6" in installed.missing:
-            _log.error("the installed ClusterCIDR CRD cannot hold sizes that differ between the families", pool=name)
-            return ""
         if name in pools:
             continue
         # With its finalizer from the start, so that it can give as soon as it is seen (P1).
         guarded = replace(wanted, metadata=replace(wanted.metadata, finalizers=[FINALIZER]))
         try:
-            made = await client.request("POST", POOLS_PATH, body=msgspec.json.encode(guarded))
+            await client.request("POST", POOLS_PATH, body=msgspec.json.encode(guarded))
         except ApiError as error:
             if error.code != _CONFLICT:
                 raise
@@ -84,7 +81,7 @@ async def _create(
             if _matches(found, ranges) and not found.spec.terminating:
                 return name
         else:
-            _log.info("made a pool from --cluster-cidr", pool=read_pool(made).name)
+            _log.info("made a pool from --cluster-cidr", pool=name)
             return name
     raise AssertionError("every name is taken")
 

@@ -53,14 +53,19 @@ class _Definition(msgspec.Struct):
     spec: _Spec
 
 
-async def look_at_crd(client: Client) -> Installed:
-    """What the installed CRD can hold, said in the log where it is less than ours. If it cannot be read, all of it."""
+async def look_at_crd(client: Client, known: Installed | None = None) -> Installed:
+    """What the installed CRD can hold, all of it if it cannot be read.
+
+    Said in the log where it is less than ours, unless that is known already.
+    """
     try:
         definition = await client.get(_PATH, _Definition)
     except KubeError as error:
         _log.warning("the ClusterCIDR CRD cannot be read, and is taken to be ours", error=str(error))
         return Installed()
     found = _judge(definition)
+    if found == known:
+        return found
     if not found.status:
         _log.warning("the installed ClusterCIDR CRD has no status like ours: none is written", how=_HOW)
     if found.missing:

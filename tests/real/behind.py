@@ -1,0 +1,61 @@
+"""A cluster behind the fault proxy, for replicas that have to live with what networks do."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import yaml
+
+from tests.real.rbac import account_token, controller_account
+from tests.testenv.cluster import kubeconfig
+from tests.testenv.proxy import FaultProxy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.real.site import Replica, Site
+
+NODE_LIST = r"^/api/v1/nodes\?(?!.*watch=)"
+NODE_WATCH = r"^/api/v1/nodes\?.*watch="
+NODE_PATCH = r"^/api/v1/nodes/"
+
+
+@dataclass(frozen=True)
+class Behind:
+    """A site, and the proxy through which its replicas see it. Tests themselves look past the proxy."""
+
+    site: Site
+    proxy: FaultProxy
+    kubeconfig: Path
+
+    def replica(self, *flags: str) -> Replica:
+        """A replica behind the proxy, not started yet, that leads alone unless the flags say otherwise."""
+        if not any(flag.startswith("--leader-elect") for flag in flags):
+            flags = ("--leader-elect=false", *flags)
+        return self.site.replica(*flags, kubeconfig=self.kubeconfig)
+
+    def run(self, *flags: str) -> Replica:
+        """A replica behind the proxy that is ready."""
+        return self.replica(*flags).start()
+
+
+@contextmanager
+def behind_proxy(site: Site) -> Iterator[Behind]:
+    """Put a proxy before the site's API server. Replicas end before it does."""
+    cluster = site.cluster
+    controller_account(cluster)
+    serving = cluster.authority.server("fault-proxy")
+    with FaultProxy(
+        cluster.server, certificate=serving.certificate, key=serving.key, ca=cluster.authority.certificate
+    ) as proxy:
+        path = site.directory / "behind.kubeconfig"
+        user = {"token": account_token(cluster)}
+        path.write_text(yaml.safe_dump(kubeconfig(proxy.url, cluster.authority.certificate, user)))
+        try:
+            yield Behind(site, proxy, path)
+        finally:
+            proxy.clear()
+            site.clean()
