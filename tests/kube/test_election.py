@@ -191,7 +191,8 @@ def test_waking_with_a_reply_waiting() -> None:
             assert not only.elector.leading
             await until(lambda: len(only.told) == 3)
             assert only.told == ["started", "stopped", "started"]
-            assert only.elector.leading
+            assert only.diary[1][1:] == only.diary[2][1:]
+            assert only.diary[1][2] == asked + 1
 
     simulate(scenario())
 

@@ -25,6 +25,9 @@ from typing import Final, NamedTuple
 RETRIES: Final = 3
 """How often what may work later is tried again, after 2, 4 and 8 seconds: an API server restarts in less."""
 
+_TICK: Final = 0.001
+"""Waits shorter than this are none: timers are not exact, and sums of times are not either."""
+
 
 @dataclass(frozen=True, slots=True)
 class EventSettings:
@@ -124,7 +127,10 @@ class SeriesBook:
         """How long until there is something to tell: 0 for now, None for as long as nothing happens."""
         if self._new:
             return 0.0
-        return max(0.0, self._later[0][0] - now) if self._later else None
+        if not self._later:
+            return None
+        seconds = self._later[0][0] - now
+        return seconds if seconds > _TICK else 0.0
 
     def take(self, now: float) -> Series:
         """The next of those pending, due or not. `told`, `failed` or `gone` must follow."""
@@ -201,7 +207,8 @@ class TokenBucket:
         """Take a token if there is one, and return 0; otherwise how long to wait before asking again."""
         self._tokens = min(self._burst, self._tokens + max(0.0, now - self._at) * self._rate)
         self._at = now
-        if self._tokens < 1:
-            return (1 - self._tokens) / self._rate
+        seconds = (1 - self._tokens) / self._rate
+        if seconds > _TICK:
+            return seconds
         self._tokens -= 1
         return 0.0
