@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 import pytest
+import uvloop
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -122,7 +123,8 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule(most=st.integers(1, 3), patience=st.integers(0, 4))
     def take(self, most: int, patience: int) -> None:
-        give_up = self.model.now + patience + 0.5
+        # Between the times of all keys, however often it comes to that: who is first at the same time, nobody knows.
+        give_up = self.model.now + patience + 1 / 1024
         if not self.model.ready:
             soonest = [due for due, key in self.model.delayed if key not in self.model.in_hand]
             self.model.pass_time(min([*soonest, give_up]))
@@ -252,3 +254,19 @@ def test_done_with_what_was_not_taken() -> None:
     queue.add("a")
     with pytest.raises(KeyError):
         queue.done("a")
+
+
+def test_delays_too_short_for_a_timer_of_uvloop() -> None:
+    """Delays of less than a millisecond are kept on uvloop, too, whose timers for them are none."""
+
+    async def scenario() -> None:
+        queue: WorkQueue[int] = WorkQueue()
+        for number in range(20):
+            queue.add_after(number, 0.0001 * (20 - number))
+        taken: list[int] = []
+        async with asyncio.timeout(30):
+            while len(taken) < 20:
+                taken += await queue.take(20)
+        assert sorted(taken) == list(range(20))
+
+    uvloop.run(scenario())

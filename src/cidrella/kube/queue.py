@@ -51,7 +51,9 @@ class WorkQueue(Generic[K]):
         """Keys of the same time come in order of arrival, and are never compared."""
         self._backoff: dict[K, float] = {}
         """The whole delay of each key that has failed, before jitter."""
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None
+        self._timer_at = 0.0
+        """The timer's time, kept here: what uvloop returns for a time that has come does not know it."""
         self._stirred = asyncio.Event()
 
     def __len__(self) -> int:
@@ -155,11 +157,12 @@ class WorkQueue(Generic[K]):
         """Have the timer stand for the first delayed key."""
         first = self._heap[0][0] if self._heap else None
         if self._timer is not None:
-            if first is not None and self._timer.when() <= first:
+            if first is not None and self._timer_at <= first:
                 return
             self._timer.cancel()
             self._timer = None
         if first is not None:
+            self._timer_at = first
             self._timer = asyncio.get_running_loop().call_at(first, self._time_came)
 
     def _time_came(self) -> None:
