@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from tests.real.rbac import account_token, controller_account
+from tests.real.rbac import account_token
 from tests.testenv.cluster import kubeconfig
 from tests.testenv.proxy import FaultProxy
 
@@ -46,7 +46,6 @@ class Behind:
 def behind_proxy(site: Site) -> Iterator[Behind]:
     """Put a proxy before the site's API server. Replicas end before it does."""
     cluster = site.cluster
-    controller_account(cluster)
     serving = cluster.authority.server("fault-proxy")
     with FaultProxy(
         cluster.server, certificate=serving.certificate, key=serving.key, ca=cluster.authority.certificate

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.real.rbac import controller_account
 from tests.real.site import Site
 from tests.testenv.cluster import Cluster
 
@@ -55,10 +56,16 @@ def kubectl(cluster: Cluster) -> Kubectl:
     return made
 
 
+@pytest.fixture(scope="session")
+def account(cluster: Cluster) -> Path:
+    """A kubeconfig file of the controller's account, on a cluster with all of `deploy/`."""
+    return controller_account(cluster)
+
+
 @pytest.fixture
-def site(cluster: Cluster, tmp_path: Path) -> Iterator[Site]:
+def site(cluster: Cluster, account: Path, tmp_path: Path) -> Iterator[Site]:
     """A cluster without nodes and pools, for replicas of the controller."""
-    made = Site(cluster, tmp_path)
+    made = Site(cluster, tmp_path, account)
     made.clean()
     yield made
     made.clean()

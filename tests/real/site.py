@@ -101,25 +101,36 @@ class Replica:
 class Site:
     """A cluster for one test: empty before, emptied after."""
 
-    def __init__(self, cluster: Cluster, directory: Path) -> None:
+    def __init__(self, cluster: Cluster, directory: Path, kubeconfig: Path | None = None) -> None:
+        """`kubeconfig` is the controller's, where there is one already."""
         self.cluster = cluster
+        self._kubeconfig = kubeconfig
         self.admin: Client = cluster.admin
         self.directory = directory
         self._replicas: list[Replica] = []
 
-    def replica(self, *flags: str, account: str = "cidrella", kubeconfig: Path | None = None) -> Replica:
-        """A replica that is not started yet. It elects with a short lease unless the flags say otherwise."""
+    def replica(self, *flags: str, account: str = "", kubeconfig: Path | None = None) -> Replica:
+        """A replica that is not started yet. It elects with a short lease unless the flags say otherwise.
+
+        It runs under the controller's account, under another of the same rights, or as a kubeconfig says.
+        """
         number = len(self._replicas)
         if not any(flag.startswith("--leader-elect") for flag in flags):
             flags = (*SHORT_LEASE, *flags)
         made = Replica(
             f"cidrella-{number}",
-            kubeconfig or controller_account(self.cluster, account),
+            kubeconfig or self._account(account),
             self.directory / f"cidrella-{number}.log",
             flags,
         )
         self._replicas.append(made)
         return made
+
+    def _account(self, name: str) -> Path:
+        if name:
+            return controller_account(self.cluster, name)
+        self._kubeconfig = self._kubeconfig or controller_account(self.cluster)
+        return self._kubeconfig
 
     def run(self, *flags: str) -> Replica:
         """A replica that is ready."""

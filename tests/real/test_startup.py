@@ -30,12 +30,6 @@ CRD_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 CRD = "clustercidrs.networking.x-k8s.io"
 
 
-@pytest.fixture(scope="module")
-def account(cluster: Cluster) -> Path:
-    """A kubeconfig with the controller's rights."""
-    return controller_account(cluster)
-
-
 def from_flags(site: Site) -> dict[str, bool]:
     """The pools made from flags: whether each is being deleted."""
     found = (each["metadata"] for each in site.admin.items(POOLS))
@@ -60,10 +54,10 @@ def nodes(site: Site) -> list[Json]:
     return found
 
 
-def test_there_and_back_again(site: Site, account: Path) -> None:
+def test_there_and_back_again(site: Site) -> None:
     """F1, P2: flags make one pool and find it again; changed ones leave the old to its nodes, round after round."""
     ranges = ["10.1.0.0/16", "10.2.0.0/16"]
-    replicas = [site.replica(ALONE, f"--cluster-cidr={each}", kubeconfig=account) for each in ranges]
+    replicas = [site.replica(ALONE, f"--cluster-cidr={each}") for each in ranges]
     first = replicas[0].start()
     name = wait_one(site)
     made = site.pool(name)
@@ -94,13 +88,13 @@ def test_there_and_back_again(site: Site, account: Path) -> None:
     eventually(lambda: list(from_flags(site)) == undeleted(site), explain=lambda: str(from_flags(site)))
 
 
-def test_families_keep_their_order_and_sizes(site: Site, account: Path) -> None:
+def test_families_keep_their_order_and_sizes(site: Site) -> None:
     """F1, F3, pitfall 11: IPv6 first and a /64 for each node, as the flags say, and the same pool after a restart.
 
     Without the flag, a pool out of flags is served from like any other, and stays.
     """
     flags = [ALONE, "--cluster-cidr=fd00:1::/48,10.1.0.0/16", "--node-cidr-mask-size-ipv4=25"]
-    replica = site.replica(*flags, kubeconfig=account).start()
+    replica = site.replica(*flags).start()
     name = wait_one(site)
     assert site.pool(name)["spec"] == {
         "perNodeHostBits": 7,
@@ -117,7 +111,7 @@ def test_families_keep_their_order_and_sizes(site: Site, account: Path) -> None:
     assert site.wait_served("n1") == {"n1": ["fd00:1:0:1::/64", "10.1.0.128/25"]}
     assert from_flags(site) == {name: False}
     replica.stop()
-    site.replica(ALONE, kubeconfig=account).start()
+    site.replica(ALONE).start()
     site.create_node("n2")
     assert site.wait_served("n2") == {"n2": ["fd00:1:0:2::/64", "10.1.1.0/25"]}
     assert from_flags(site) == {name: False}
@@ -142,7 +136,7 @@ def test_wrong_flags_touch_nothing(site: Site) -> None:
         assert behind.proxy.requests == ()
 
 
-def test_restart_with_nodes_in_place(site: Site, account: Path) -> None:
+def test_restart_with_nodes_in_place(site: Site) -> None:
     """F3, A7, pitfall 12, pitfall 16: what nodes and Services have is known before anything is given.
 
     So it is to a new controller, to a pool that comes later, and to one that comes while no controller runs.
@@ -152,7 +146,7 @@ def test_restart_with_nodes_in_place(site: Site, account: Path) -> None:
     for number in range(1, 4):
         site.create_node(f"old{number}", podCIDR=f"10.1.{number}.0/24", podCIDRs=[f"10.1.{number}.0/24"])
     site.create_node("odd", podCIDR="10.1.4.192/26", podCIDRs=["10.1.4.192/26"])
-    replica = site.replica(ALONE, "--service-cluster-ip-range=10.1.7.0/24", kubeconfig=account)
+    replica = site.replica(ALONE, "--service-cluster-ip-range=10.1.7.0/24")
     site.create_node("new0")
     site.create_pool("before", ipv4="10.1.0.0/21")
     replica.start()
@@ -168,7 +162,7 @@ def test_restart_with_nodes_in_place(site: Site, account: Path) -> None:
     nodes(site)
 
 
-def test_upgrade_downgrade_upgrade(site: Site, account: Path) -> None:
+def test_upgrade_downgrade_upgrade(site: Site) -> None:
     """F4, A6, pitfall 2: from one type of allocator to the other, with other sizes on the way, every block stays."""
     cidrs = "--cluster-cidr=10.1.0.0/16,fd00:1::/48"
     old, new = "--cidr-allocator-type=RangeAllocator", "--cidr-allocator-type=MultiCIDRRangeAllocator"
@@ -176,7 +170,7 @@ def test_upgrade_downgrade_upgrade(site: Site, account: Path) -> None:
     phases = [(old, 24, 64), (new, 24, 64), (old, 26, 64), (new, 25, 60), (old, 24, 68)]
     for phase, (allocator, ipv4, ipv6) in enumerate(phases):
         sizes = [f"--node-cidr-mask-size-ipv4={ipv4}", f"--node-cidr-mask-size-ipv6={ipv6}"]
-        replica = site.replica(ALONE, cidrs, allocator, *sizes, kubeconfig=account)
+        replica = site.replica(ALONE, cidrs, allocator, *sizes)
         replica.process.start()
         names = [f"p{phase}-{number}" for number in range(4)]
         for name in names:
@@ -219,8 +213,7 @@ def test_reporting_without_allocating(site: Site) -> None:
 def bare(tmp_path: Path) -> Iterator[Site]:
     """A cluster of its own, with the controller's rights and without its CRD."""
     with Cluster.temporary() as cluster:
-        site = Site(cluster, tmp_path)
-        controller_account(cluster)
+        site = Site(cluster, tmp_path, controller_account(cluster))
         cluster.admin.delete(f"{CRD_PATH}/{CRD}")
         site.wait_gone(CRD_PATH, CRD)
         yield site
@@ -249,15 +242,14 @@ def test_crd_missing_and_older(bare: Site) -> None:
 
     The pool that the older CRD cannot hold is not made, which is said, and other pools serve.
     """
-    kubeconfig = bare.cluster.directory / "cidrella-account.kubeconfig"
     cidrs = "--cluster-cidr=10.1.0.0/16,fd00:1::/48"
-    replica = bare.replica(ALONE, cidrs, "--cidr-allocator-type=RangeAllocator", kubeconfig=kubeconfig).start()
+    replica = bare.replica(ALONE, cidrs, "--cidr-allocator-type=RangeAllocator").start()
     bare.create_node("n0")
     assert bare.wait_served("n0") == {"n0": ["10.1.0.0/24", "fd00:1::/64"]}
     assert said(replica, "the old way") == 1
     replica.stop()
 
-    replica = bare.replica(ALONE, cidrs, kubeconfig=kubeconfig).start(until_ready=False)
+    replica = bare.replica(ALONE, cidrs).start(until_ready=False)
     eventually(lambda: "CRD is not installed" in replica.get("/readyz")[1], explain=replica.process.tail)
     bare.admin.create(CRD_PATH, older_crd())
     replica.wait_ready()

@@ -1,0 +1,121 @@
+"""Who leads when replicas come, go, freeze and lose the API server: F5, on a real Lease of three seconds."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from tests.real.site import LEASE, eventually
+from tests.testenv.nodes import NODES, assert_no_overlap
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.real.site import Replica, Site
+
+LEASE_SECONDS = 3.0
+
+
+def leads(replica: Replica) -> bool:
+    """Whether a replica says that it leads."""
+    return replica.metric("cidrella_leader") == 1
+
+
+def holder(site: Site) -> str:
+    """Who holds the Lease."""
+    return str(site.admin.get(LEASE)["spec"].get("holderIdentity", ""))
+
+
+def leader_and_standby(one: Replica, two: Replica) -> tuple[Replica, Replica]:
+    """The two, once one of them leads and both are ready."""
+    eventually(lambda: leads(one) != leads(two))
+    for replica in (one, two):
+        replica.wait_ready()
+    return (one, two) if leads(one) else (two, one)
+
+
+def serve(site: Site, name: str) -> None:
+    """A node comes, and is given blocks; no two nodes share any."""
+    site.create_node(name)
+    site.wait_served(name)
+    assert_no_overlap(site.admin.items(NODES))
+
+
+def test_replicas_come_and_go(site: Site, record_property: Callable[[str, object], None]) -> None:
+    """F5, O2: one leads and the other is ready to; a leader that is told to end hands over, one that dies is replaced.
+
+    A leader that was frozen beyond its lease leads no more when it wakes.
+    """
+    site.create_pool("pool", ipv4="10.1.0.0/16", ipv6="fd00:1::/112")
+    one, two = site.run(), site.run()
+    leader, standby = leader_and_standby(one, two)
+    serve(site, "n1")
+
+    began = time.monotonic()
+    leader.stop()
+    eventually(lambda: leads(standby))
+    told = time.monotonic() - began
+    serve(site, "n2")
+    assert standby.get("/readyz")[0] == 200
+
+    leader.start()
+    leader, standby = leader_and_standby(one, two)
+    first = holder(site)
+    began = time.monotonic()
+    leader.process.kill()
+    eventually(lambda: leads(standby))
+    died = time.monotonic() - began
+    assert holder(site) != first
+    serve(site, "n3")
+
+    leader.start()
+    leader, standby = leader_and_standby(one, two)
+    began = time.monotonic()
+    leader.process.pause()
+    eventually(lambda: leads(standby))
+    frozen = time.monotonic() - began
+    serve(site, "n4")
+    leader.process.resume()
+    eventually(lambda: leader.get("/readyz")[0] == 200)
+    assert not leads(leader)
+    assert leads(standby)
+    assert any(line["event"] == "no longer leading" for line in leader.logged())
+    serve(site, "n5")
+    for how, seconds in (("told", told), ("killed", died), ("frozen", frozen)):
+        record_property(f"seconds until the other leads, {how}", round(seconds, 2))
+    assert told < LEASE_SECONDS - 1 < min(died, frozen)
+
+
+def test_the_api_server_is_away_for_longer_than_the_lease(site: Site) -> None:
+    """F5, O6, pitfall 24: replicas outlive the outage, say so, lead no longer than they may, and one leads after."""
+    site.create_pool("pool", ipv4="10.1.0.0/16")
+    one, two = site.run(), site.run()
+    leader, standby = leader_and_standby(one, two)
+    serve(site, "n1")
+    pids = [one.process.pid, two.process.pid]
+
+    site.cluster.apiserver.kill()
+    killed = time.monotonic()
+    for replica in (one, two):
+        eventually(lambda replica=replica: replica.metric("cidrella_api_reachable") == 0)  # type: ignore[misc]
+        eventually(lambda replica=replica: replica.get("/readyz")[0] == 503)  # type: ignore[misc]
+        assert replica.get("/healthz")[0] == 200
+    eventually(lambda: not leads(leader), LEASE_SECONDS + 2)
+    code, why = leader.get("/readyz")
+    assert code == 503
+    assert "nodes cannot be followed" in why
+    assert "the lease cannot be had" in why
+    eventually(lambda: time.monotonic() - killed > LEASE_SECONDS + 1)
+    assert not leads(one)
+    assert not leads(two)
+
+    site.cluster.apiserver.start()
+    site.cluster.wait_ready()
+    site.admin.close()
+    leader, standby = leader_and_standby(one, two)
+    assert pids == [one.process.pid, two.process.pid]
+    assert one.process.ended is None
+    assert two.process.ended is None
+    assert leader.metric("cidrella_api_reachable") == 1
+    serve(site, "n2")
+    assert not leads(standby)
