@@ -47,17 +47,18 @@ def writes(log: Path, user: str, resource: str = "") -> list[Request]:
 def assert_pod_cidrs_written_once(log: Path, user: str) -> None:
     """A user never sent another podCIDR for a node than the first, however the API server answered.
 
-    A node deleted in between is a new one.
+    A node deleted in between is a new one; where the writes name a uid, that tells which node is meant.
     """
-    sent: dict[str, Any] = {}
+    sent: dict[tuple[str, str], Any] = {}
     for each in requests(log):
         if each.resource != "nodes" or each.subresource:
             continue
         if each.verb == "delete":
-            sent.pop(each.name, None)
+            sent.pop((each.name, ""), None)
         spec = each.body.get("spec") if isinstance(each.body, dict) else None
         if each.user == user and each.verb in WRITES and isinstance(spec, dict) and "podCIDRs" in spec:
-            first = sent.setdefault(each.name, spec["podCIDRs"])
+            uid = str(each.body.get("metadata", {}).get("uid", ""))
+            first = sent.setdefault((each.name, uid), spec["podCIDRs"])
             assert spec["podCIDRs"] == first, f"{each.name}: {first}, then {spec['podCIDRs']}"
 
 
