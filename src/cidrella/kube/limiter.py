@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cidrella.kube.errors import KubeError
 
 START: Final = 16
-CAP: Final = 64
+CAP: Final = 32
 """Requests in flight. More than a server can work on at a time only wait there instead of here."""
 TARGET: Final = 0.5
 """Seconds for an answer. A server with nothing else to do takes a hundredth of that."""

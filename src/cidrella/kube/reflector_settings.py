@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class ReflectorSettings:
     """All times are in seconds."""
 
-    page: int = 500
-    """Objects in a page of a list: 5 MB of large nodes, which is all that is in memory at a time."""
+    page: int = 250
+    """Objects in a page of a list: 2 MB of large nodes, which is all that is in memory at a time."""
     watch: tuple[int, int] = (300, 600)
     """How long the server is asked to keep a watch, drawn from this: so that not all of them end at once."""
     stall: float = 90.0
