@@ -141,11 +141,15 @@ class Controller:
             "cidrella_conflicts": lambda: len(self._findings.conflicting),
             "cidrella_leader": lambda: int(self._duty.on),
             "cidrella_queue_depth": lambda: len(allocation.queue),
-            "cidrella_api_reachable": lambda: int(not any(each.trouble for each in self._reflectors.values())),
+            "cidrella_api_reachable": lambda: int(not self._api_troubled()),
             "cidrella_writes_in_flight": lambda: limit.in_flight,
             "cidrella_writes_limit": lambda: limit.limit,
             "cidrella_events_dropped": lambda: self._recorder.dropped,
         }
+
+    def _api_troubled(self) -> bool:
+        """A server that has frozen is noticed by the election first: a watch that is silent looks like any other."""
+        return any(each.trouble for each in self._reflectors.values()) or bool(self._elector and self._elector.trouble)
 
     def readiness(self) -> list[str]:
         """What keeps this replica from serving, or from taking over (O2, O6); nothing where it is ready."""

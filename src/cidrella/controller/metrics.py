@@ -37,7 +37,7 @@ GAUGES = {
     "cidrella_conflicts": "Nodes that hold addresses which another node or a service range holds as well.",
     "cidrella_leader": "1 where this process leads, and gives blocks.",
     "cidrella_queue_depth": "Nodes to be looked at: now, later, or under way.",
-    "cidrella_api_reachable": "1 while the API server answers lists and watches.",
+    "cidrella_api_reachable": "1 while the API server answers lists, watches and the election.",
     "cidrella_writes_in_flight": "Writes to nodes under way.",
     "cidrella_writes_limit": "How many writes to nodes may be under way, as the API server takes them.",
     "cidrella_events_dropped": "Events that were not sent, because there were too many.",
