@@ -22,7 +22,7 @@ import msgspec
 import structlog
 
 from cidrella.core.decision import Outcome, Reason
-from cidrella.kube.client import MERGE_PATCH, METADATA_ONLY
+from cidrella.kube.client import METADATA_ONLY, Receipt
 from cidrella.kube.errors import ApiError, KubeError
 from cidrella.kube.queue import WorkQueue
 from cidrella.model.objects import NODES_PATH, POOL_ANNOTATION
@@ -202,13 +202,8 @@ class Allocation:
         if self._annotate:
             metadata["annotations"] = {POOL_ANNOTATION: decision.pool_name}
         body = {"metadata": metadata, "spec": {"podCIDR": blocks[0], "podCIDRs": blocks}}
-        await self._client.request(
-            "PATCH",
-            f"{NODES_PATH}/{node.name}",
-            body=msgspec.json.encode(body),
-            content_type=MERGE_PATCH,
-            accept=METADATA_ONLY,
-        )
+        # Read, for a success that the API server knows nothing of would leave the node waiting for ever.
+        await self._client.patch(f"{NODES_PATH}/{node.name}", body, Receipt, accept=METADATA_ONLY)
         self.queue.forget(node.name)
         since = self.pending.get(node.name)
         now = asyncio.get_running_loop().time()

@@ -13,10 +13,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-import msgspec
 import structlog
 
-from cidrella.kube.client import MERGE_PATCH, METADATA_ONLY
+from cidrella.kube.client import METADATA_ONLY, Receipt
 from cidrella.kube.errors import ApiError, KubeError
 from cidrella.kube.queue import WorkQueue
 from cidrella.model.objects import FINALIZER, FOREIGN_FINALIZER, POOLS_PATH
@@ -151,10 +150,4 @@ class Finalizers:
             "resourceVersion": pool.metadata.resource_version,
             "finalizers": finalizers or None,
         }
-        await self._client.request(
-            "PATCH",
-            f"{POOLS_PATH}/{pool.name}",
-            body=msgspec.json.encode({"metadata": metadata}),
-            content_type=MERGE_PATCH,
-            accept=METADATA_ONLY,
-        )
+        await self._client.patch(f"{POOLS_PATH}/{pool.name}", {"metadata": metadata}, Receipt, accept=METADATA_ONLY)

@@ -14,7 +14,7 @@ import msgspec
 import structlog
 
 from cidrella.core.prefix import Family
-from cidrella.kube.client import MERGE_PATCH, METADATA_ONLY
+from cidrella.kube.client import METADATA_ONLY, Receipt
 from cidrella.kube.errors import ApiError, KubeError
 from cidrella.kube.queue import WorkQueue
 from cidrella.model.objects import POOLS_PATH, ClusterCIDRStatus, Condition, FamilyStatus, clamp_count
@@ -235,13 +235,8 @@ class StatusWriter:
         plain = msgspec.to_builtins(status)
         for family in ("ipv4", "ipv6"):
             plain.setdefault(family, None)  # a merge patch removes what it says is null
-        await self._client.request(
-            "PATCH",
-            f"{POOLS_PATH}/{seen.name}/status",
-            body=msgspec.json.encode({"metadata": {"uid": seen.uid}, "status": plain}),
-            content_type=MERGE_PATCH,
-            accept=METADATA_ONLY,
-        )
+        body = {"metadata": {"uid": seen.uid}, "status": plain}
+        await self._client.patch(f"{POOLS_PATH}/{seen.name}/status", body, Receipt, accept=METADATA_ONLY)
 
 
 def _same(one: ClusterCIDRStatus, two: ClusterCIDRStatus) -> bool:

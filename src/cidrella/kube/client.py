@@ -41,6 +41,16 @@ _VERBS: Final = {"GET": "get", "POST": "create", "PUT": "replace", "PATCH": "pat
 _encode: Final = msgspec.json.Encoder().encode
 
 
+class _ReceiptMeta(msgspec.Struct):
+    uid: str
+
+
+class Receipt(msgspec.Struct):
+    """The least that a reply to a write says if it is one: which object was written. For those who want no more."""
+
+    metadata: _ReceiptMeta
+
+
 class Client:
     """A client with connections of its own, made when the first request is, in the event loop that makes it.
 
