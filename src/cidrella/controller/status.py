@@ -180,11 +180,14 @@ class StatusWriter:
                 self._looked_at[name] = basis
 
     def _stale(self, seen: SeenPool) -> ClusterCIDRStatus | None:
-        """The status that a pool ought to have; None where it has it, or was told so already.
+        """The status that a pool ought to have; None where it has it, was told so already, or cannot be told yet.
 
+        Of a pool that is about to be guarded there is nothing true to say but that it gives nothing for a moment (P1).
         What the API server made of a status is not compared with what was sent more than once: a server that drops a
         field must not be written to for ever.
         """
+        if not (seen.spec.guarded or seen.spec.terminating or seen.spec.problem):
+            return None
         wanted = pool_status(self._cluster, seen, self._clock())
         if seen.status is not None and _same(wanted, seen.status):
             return None
