@@ -7,7 +7,7 @@ MUTANTS := .venv-mutants
 EXAMPLE := examples/getting-started
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types layers unit real kubectl testenv peers bench-core bench-cluster mutants crds pictures package lock clean
+.PHONY: help run test lint types layers unit real migration kubectl testenv peers bench-core bench-cluster mutants crds pictures package lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -37,6 +37,10 @@ unit: $(VENV)/.dev ## Run the tests that need no cluster; the core must be cover
 
 real: $(VENV)/.dev testenv ## Run the tests on a real API server, and those of the test environment itself
 	$(call timed,real,$(BIN)/python -m pytest tests/testenv tests/real)
+
+migration: $(VENV)/.dev testenv ## Migrate from kube-controller-manager's allocator and back (builds it first: minutes, once)
+	@$(BIN)/python -m tests.testenv.binaries kube-controller-manager
+	$(call timed,migration,$(BIN)/python -m pytest tests/real/migration.py)
 
 # Says what begins, and how long it took.
 define timed

@@ -1,6 +1,6 @@
 """Taking over from another controller: its finalizer, its pools, its nodes.
 
-From kube-controller-manager's allocator itself, see `tests/migration`.
+From kube-controller-manager's own allocator: see `migration`, which `make migration` runs.
 """
 
 from __future__ import annotations
