@@ -98,7 +98,7 @@ def test_from_the_first_node_to_the_last(
 
 
 def test_status_under_churn(site: Site, account: Path) -> None:
-    """P5, P4, A8: pools that share their space are written to once a second each at most, and tell the truth in the end.
+    """P5, P4, A8: pools that share their space are written to once a second at most, and end with the truth.
 
     No status contradicts itself on the way there.
     """
