@@ -801,6 +801,22 @@ class TestWhatAControllerAsks:
         books.observe(node("n3", has="10.0.0.16/28,10.9.0.0/28"))
         assert [str(block) for block, _ in books.uses("n3")] == ["10.0.0.16/28"]
 
+    def test_what_was_reserved_is_confirmed(self) -> None:
+        """N3: a node that shows what was reserved for it is no news; any other uid, block or annotation is."""
+        for shown, news in (
+            (node("n1", uid="u1", has="10.0.0.0/28", annotation="all"), False),
+            (node("n1", uid="u2", has="10.0.0.0/28", annotation="all"), True),
+            (node("n1", uid="u1", has="10.0.0.16/28", annotation="all"), True),
+            (node("n1", uid="u1", has="10.0.0.0/28"), True),
+        ):
+            books = cluster(spec("all", "10.0.0.0/24 /28"))
+            books.decide(node("n1", uid="u1"))
+            assert books.observe_many([shown]) == (["n1"] if news else [])
+            assert not books.is_reserved("n1", shown.uid)
+            assert books.decide(shown).outcome is Outcome.KEPT
+            assert books.observe_many([shown]) == ["n1"]
+            books.check()
+
     def test_openings_say_when_to_ask_again(self) -> None:
         """N4: the count grows when a pool that gives comes, and when a full range gets room, and at nothing else."""
         books = cluster(spec("one", "10.0.0.0/28 /28"))

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from cidrella.kube.errors import ApiError, KubeError, MalformedReplyError, NoAnswerError
-from cidrella.kube.limiter import CAP, START, AdaptiveLimit
+from cidrella.kube.limiter import CAP, LEAST, START, AdaptiveLimit
 
 TOO_MANY = ApiError(429, "TooManyRequests", "later", retry_after=3.0)
 
@@ -151,3 +151,15 @@ def test_a_longer_pause_is_not_cut_short() -> None:
         assert clock.now - before == pytest.approx(3.0)
 
     asyncio.run(scenario())
+
+
+def test_stops_growing_where_more_only_wait_in_line() -> None:
+    """A server that works on ten at a time is kept busy, and gets about as many more as keep it so, not the cap."""
+    clock = Clock()
+    limit = limit_on(clock, cap=1000)
+    for _ in range(500):
+        one_round(limit, clock, seconds=0.01 * max(1.0, limit.limit / 10))
+    assert 10 <= limit.limit <= 24
+    for _ in range(500):  # it has become as slow as it is now for good, or others use it as well
+        one_round(limit, clock, seconds=0.2)
+    assert limit.limit >= LEAST

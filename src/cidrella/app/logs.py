@@ -13,6 +13,7 @@ import sys
 import traceback
 from typing import TYPE_CHECKING, Final, TextIO
 
+import msgspec
 import structlog
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def set_up_logs(level: str = "info", form: str = "auto", stream: TextIO | None =
     stream = stream or sys.stderr
     terminal = stream.isatty()
     text = form == "text" or (form == "auto" and terminal)
-    renderer: Processor = _TextRenderer(coloured=terminal) if text else structlog.processors.JSONRenderer()
+    renderer: Processor = _TextRenderer(coloured=terminal) if text else structlog.processors.JSONRenderer(_json)
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
@@ -45,6 +46,11 @@ def set_up_logs(level: str = "info", form: str = "auto", stream: TextIO | None =
         cache_logger_on_first_use=False,
     )
     _take_over_stdlib()
+
+
+def _json(event: EventDict, **_: object) -> str:
+    """What is no JSON is written as its text, which is what its author meant to be seen."""
+    return msgspec.json.encode(event, enc_hook=str).decode()
 
 
 def _in_order(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:

@@ -1,35 +1,28 @@
-"""`cidrella run`: the controller.
+"""The help of `cidrella run`, and the completion of its flags, from the table in `app.settings`.
 
-Its flags are those of the table in `app.settings`, read in Go's form by `app.sources`. Typer shows the help and
-completes the flags; it does not get to read them, since to it `--leader-elect=false` is a mistake.
+To run is not for this file: `start` reads the flags in Go's form, and to typer `--leader-elect=false` is a mistake.
 """
 
 from __future__ import annotations
 
 import inspect
-import os
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
 from cidrella.app.settings import table
-from cidrella.app.sources import HelpWanted, SettingError, read_settings
-from cidrella.cli.shared import WRONG_INPUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
 class RunCommand(TyperCommand):
-    """A command that gets its arguments as they were typed, in the context's `args`."""
+    """A command that reads its arguments only for the shell's completion."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Leave the arguments alone, unless it is for the shell's completion."""
-        if ctx.resilient_parsing:
-            return super().parse_args(ctx, args)
-        ctx.args = args
-        return args
+        """Leave the arguments alone otherwise: help is wanted, whatever else they say."""
+        return super().parse_args(ctx, args) if ctx.resilient_parsing else args
 
 
 def run(ctx: typer.Context, **_: object) -> None:
@@ -43,17 +36,7 @@ def run(ctx: typer.Context, **_: object) -> None:
 
     Exit code 0: stopped by SIGTERM or SIGINT. 1: it failed. 2: the settings are wrong; nothing was touched.
     """
-    try:
-        given = read_settings(ctx.args, os.environ)
-    except HelpWanted:
-        typer.echo(ctx.get_help())
-        return
-    except SettingError as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(WRONG_INPUT) from error
-    from cidrella.app.running import run_controller  # noqa: PLC0415 - what only this command needs is heavy
-
-    raise typer.Exit(run_controller(given.settings, given.warnings))
+    typer.echo(ctx.get_help())
 
 
 def _parameters() -> Iterator[inspect.Parameter]:
@@ -73,3 +56,4 @@ def _parameters() -> Iterator[inspect.Parameter]:
 
 
 run.__signature__ = inspect.Signature(list(_parameters()))  # type: ignore[attr-defined]
+COMMAND_CLASS = RunCommand

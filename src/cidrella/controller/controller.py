@@ -271,11 +271,9 @@ class Controller:
             elif old is not None:
                 seen.pop(old.name, None)
                 touched += self._node_gone(old)
-        self._cluster.observe_many(seen.values())
+        touched += self._cluster.observe_many(seen.values())
         for node in seen.values():
             self._allocation.node_seen(node)
-            if node.pod_cidrs:
-                touched.append(node.name)
         self._examine(touched)
         self._books_changed()
 

@@ -7,6 +7,7 @@ that there are, or removed when one goes.
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Histogram, disable_created_metrics
@@ -73,14 +74,16 @@ class Metrics:
             buckets=_TRIES,
             registry=self.registry,
         )
+        self._of_code = cache(self._requests.labels)
+        self._of_verb = cache(self._seconds.labels)
         self._allocations: Counter[tuple[str, str]] = Counter()
         self._releases: Counter[tuple[str, str]] = Counter()
 
     def observe_request(self, verb: str, code: str, seconds: float) -> None:
         """A request was answered, or was not."""
-        self._requests.labels(verb, code).inc()
+        self._of_code(verb, code).inc()
         if verb != "watch":
-            self._seconds.labels(verb).observe(seconds)
+            self._of_verb(verb).observe(seconds)
 
     def allocated(self, decision: Decision, seconds: float) -> None:
         """A node was given its blocks, so long after it was first seen without."""

@@ -137,13 +137,28 @@ class Cluster:
         """
         self._take_in(node, *_read(node.pod_cidrs))
 
-    def observe_many(self, nodes: Iterable[Node]) -> None:
-        """`observe` for many, in whatever order is fastest."""
-        read = [(node, *_read(node.pod_cidrs)) for node in nodes]
+    def observe_many(self, nodes: Iterable[Node]) -> list[str]:
+        """`observe` for many, in whatever order is fastest. Returns those that show other blocks than were reserved.
+
+        Only of these there may be `findings`: what was reserved overlapped nothing, and whatever came since was looked
+        at when it did.
+        """
+        read = [(node, *_read(node.pod_cidrs)) for node in nodes if not self._confirm(node)]
         # From the largest block to the smallest: to find what is around a block is cheap, what is inside it is not.
         read.sort(key=lambda each: min((block.length for block in each[1]), default=0))
         for each in read:
             self._take_in(*each)
+        return [node.name for node, _, _ in read if node.pod_cidrs]
+
+    def _confirm(self, node: Node) -> bool:
+        """Whether a node shows exactly what was reserved for it, which becomes what it holds. O(blocks)."""
+        account = self._accounts.get(node.name)
+        if account is None or not account.givers or account.uid != node.uid or account.annotation != node.pool:
+            return False
+        if node.pod_cidrs != tuple(map(str, account.blocks)):
+            return False
+        account.givers = ()
+        return True
 
     def _take_in(self, node: Node, blocks: tuple[Prefix, ...], unreadable: tuple[str, ...]) -> None:
         account = self._accounts.get(node.name)

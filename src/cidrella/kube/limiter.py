@@ -8,7 +8,12 @@ the server complains, at most once for each round, as all requests that were in 
 | 429 | halved, and nothing is sent until the Retry-After is over |
 | no answer, 5xx, a reply that is none | halved |
 | an answer, and answers take longer than the target | shrinks by a tenth |
-| an answer, refusals such as 404, 409 and 422 among them | grows |
+| an answer, and of those in flight many wait in line at the server | shrinks by one a round |
+| an answer, and few do; refusals such as 404, 409 and 422 are answers, too | grows by one a round |
+
+How many wait in line is estimated as TCP Vegas does it: if the quickest answer took a third of what answers take now,
+two thirds of what is in flight wait. More of them in flight would be no faster, only later, and everybody else's
+requests with them.
 """
 
 from __future__ import annotations
@@ -24,7 +29,9 @@ if TYPE_CHECKING:
 
     from cidrella.kube.errors import KubeError
 
-START: Final = 16
+START: Final = 8
+LEAST: Final = 4
+"""What waiting in line alone never goes below: the server's own hiccups look the same."""
 CAP: Final = 32
 """Requests in flight. More than a server can work on at a time only wait there instead of here."""
 TARGET: Final = 0.5
@@ -36,6 +43,11 @@ _PAUSE_MAX: Final = 60.0
 """Seconds. Whoever names more is not to be trusted with our standstill."""
 _ON_TROUBLE: Final = 0.5
 _ON_SLOWNESS: Final = 0.9
+_IN_LINE_FEW: Final = 4
+_IN_LINE_MANY: Final = 8
+"""Requests in line at the server: enough that it is never without work, and no more."""
+_FORGOTTEN: Final = 0.01
+"""The part by which the quickest answer is thought to have been slower, each second: a server may be so for good."""
 _NEWEST: Final = 0.1
 """What the last answer's time weighs in the average."""
 
@@ -62,6 +74,8 @@ class AdaptiveLimit:
         self._window = float(min(START, cap))
         self._in_flight = 0
         self._latency = 0.0
+        self._quickest = float("inf")
+        self._answered_at = clock()
         self._shrunk_at = float("-inf")
         self._paused_until = float("-inf")
         self._changed = asyncio.Event()
@@ -115,10 +129,15 @@ class AdaptiveLimit:
     def _answered(self, began: float, now: float) -> None:
         took = now - began
         self._latency += _NEWEST * (took - self._latency) if self._latency else took
+        self._quickest = min(self._quickest * (1 + _FORGOTTEN * (now - self._answered_at)), took)
+        self._answered_at = now
+        in_line = self._window * (1 - self._quickest / self._latency) if self._latency else 0.0
         if self._latency > self._target:
             self._shrink(_ON_SLOWNESS, began, now)
-        else:
+        elif in_line < _IN_LINE_FEW:
             self._window = min(self._window + 1 / self._window, self._cap)
+        elif in_line > _IN_LINE_MANY and self._window > LEAST:
+            self._window = max(self._window - 1 / self._window, LEAST)
 
     def _shrink(self, factor: float, began: float, now: float) -> None:
         """Shrink, unless that was done after the request began: it says nothing of what is sent since."""
