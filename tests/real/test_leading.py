@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from tests.real.site import LEASE, eventually
+from tests.real.behind import NODE_PATCH, behind_proxy
+from tests.real.site import LEASE, UNINITIALIZED, eventually
+from tests.testenv.faults import delay
 from tests.testenv.nodes import NODES, assert_no_overlap
 
 if TYPE_CHECKING:
@@ -119,3 +121,26 @@ def test_the_api_server_is_away_for_longer_than_the_lease(site: Site) -> None:
     assert leader.metric("cidrella_api_reachable") == 1
     serve(site, "n2")
     assert not leads(standby)
+
+
+def test_a_write_that_lands_after_the_end(site: Site) -> None:
+    """N9, F5, A1: a leader that ends with a block still under way keeps its lease, so that nobody else gives the block.
+
+    The pool has one block. The leader sends it to one node, slowly; to its successor, another one would come first.
+    """
+    site.create_pool("pool", ipv4="10.1.0.0/24")
+    lease = [f"--leader-elect-{each}" for each in ("lease-duration=6s", "renew-deadline=4s", "retry-period=500ms")]
+    with behind_proxy(site) as behind:
+        late = behind.proxy.add(delay(3.5, even_if_gone=True), method="PATCH", path=NODE_PATCH, nth=1)
+        leader, standby = leader_and_standby(behind.run(*lease), behind.run(*lease))
+        taint = {"key": UNINITIALIZED, "effect": "NoSchedule"}
+        site.create_node("held-back", taints=[taint])
+        site.create_node("slow")
+        behind.proxy.wait_for(lambda entry: entry.rule is late)
+        site.admin.patch(f"{NODES}/held-back", {"spec": {"taints": None}})
+        leader.stop()
+        assert holder(site)
+        eventually(lambda: leads(standby))
+        assert site.wait_served("slow") == {"slow": ["10.1.0.0/24"]}
+        site.wait_event("CIDRNotAvailable", "held-back")
+        assert site.blocks("held-back") == []

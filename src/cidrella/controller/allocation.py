@@ -131,10 +131,11 @@ class Allocation:
                     self.queue.add(name)
                 await asyncio.sleep(_PAUSE)
 
-    async def finish(self, seconds: float) -> None:
-        """Let the writes that are out there come home, for so long at most."""
+    async def finish(self, seconds: float) -> bool:
+        """Let the writes that are out there come home, for so long at most. Whether none is left that may yet land."""
         if self._writes:
             await asyncio.wait(self._writes, timeout=seconds)
+        return not self._writes and not self._uncertain
 
     def drop(self) -> None:
         """This process no longer leads. What it meant to give may be another's by now: nothing is reserved any more."""

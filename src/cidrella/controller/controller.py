@@ -190,7 +190,9 @@ class Controller:
 
     async def _stop(self, tasks: Sequence[asyncio.Future[None]], lead: asyncio.Future[None]) -> None:
         self._duty.lay_down()
-        await self._allocation.finish(_FINISH)
+        if not await self._allocation.finish(_FINISH) and self._elector is not None:
+            _log.warning("blocks may yet be written: the lease is left to run out, for nobody else is to give them")
+            self._elector.keep()
         if self._start is not None:
             self._start.cancel()
         for task in (lead, *tasks):

@@ -7,7 +7,8 @@ Rules, on top of those of `campaign`, which decides:
 - Stop leading first, ask later: a deadline that has passed is told (`on_stopped`) before anything else is sent,
   and before an answer that came in meanwhile counts.
 - No refusal and no outage ends it, however long: it is told in `trouble`, and the next turn comes.
-- Whoever cancels `run` gets the Lease released, if the API can be reached within `RELEASE_SECONDS`.
+- Whoever cancels `run` gets the Lease released, if the API can be reached within `RELEASE_SECONDS`; unless it is to be
+  kept, because of requests that may still take effect.
 """
 
 from __future__ import annotations
@@ -78,6 +79,7 @@ class Elector:
         self._wall = wall
         self._campaign = Campaign(identity, settings, jitter)
         self._told = False
+        self._kept = False
         self._trouble = ""
         self._logged: tuple[object, ...] = ()
 
@@ -96,8 +98,12 @@ class Elector:
         """Why the Lease cannot be read or written, for people; "" while it can."""
         return self._trouble
 
+    def keep(self) -> None:
+        """Leave the Lease to run out when `run` is cancelled, as if this process had died: others are to wait."""
+        self._kept = True
+
     async def run(self) -> None:
-        """Stand for election, for ever. When cancelled: stops leading, then gives the Lease back."""
+        """Stand for election, for ever. When cancelled: stops leading, then gives the Lease back unless it is kept."""
         try:
             while True:
                 await self._turn()
@@ -105,7 +111,8 @@ class Elector:
         finally:
             self._campaign.resign()
             self._tell()
-            await self._release()
+            if not self._kept:
+                await self._release()
 
     async def _turn(self) -> None:
         """Ask once, and draw the consequences."""
