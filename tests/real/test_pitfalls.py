@@ -67,6 +67,7 @@ def test_restart_between_cause_and_effect(site: Site, account: Path) -> None:
     site.replica(kubeconfig=account).start()
     site.create_node("new", {"pool": "left"})
     assert site.wait_served("new") == {"new": ["10.1.1.0/24"]}
+    site.wait_pool("left", lambda pool: pool.get("status", {}).get("nodes") == 2)
     pool = site.wait_pool("going", lambda pool: bool(condition(pool, "Terminating")))
     assert condition(pool, "Terminating")["reason"] == "CIDRInUse"
     assert pool["metadata"]["finalizers"] == [FINALIZER]
