@@ -31,7 +31,7 @@ def test_first_list_is_told_at_once() -> None:
         await reflector.wait_synced()
         assert at_call == [(1234, 1234, True)]
         assert seen(reflector) == sizes(api)
-        assert api.tokens == [None, "1334/500", "1334/1000"]
+        assert api.tokens == [None, *(f"1334/{done}" for done in (250, 500, 750, 1000))]
         task.cancel()
 
     simulate(scenario())

@@ -11,6 +11,7 @@ import json
 import logging
 import sys
 import traceback
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, TextIO
 
 import msgspec
@@ -32,15 +33,9 @@ def set_up_logs(level: str = "info", form: str = "auto", stream: TextIO | None =
     stream = stream or sys.stderr
     terminal = stream.isatty()
     text = form == "text" or (form == "auto" and terminal)
-    renderer: Processor = _TextRenderer(coloured=terminal) if text else structlog.processors.JSONRenderer(_json)
+    renderer: Processor = _TextRenderer(coloured=terminal) if text else _json
     structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            _in_order,
-            renderer,
-        ],
+        processors=[structlog.processors.format_exc_info, _in_order, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
         logger_factory=lambda *_: _Lines(stream),
         cache_logger_on_first_use=False,
@@ -48,14 +43,15 @@ def set_up_logs(level: str = "info", form: str = "auto", stream: TextIO | None =
     _take_over_stdlib()
 
 
-def _json(event: EventDict, **_: object) -> str:
+def _in_order(_logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+    """When, how bad and what come before the details, in JSON as in text."""
+    now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return {"timestamp": now, "level": method, "event": event.pop("event"), **event}
+
+
+def _json(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
     """What is no JSON is written as its text, which is what its author meant to be seen."""
     return msgspec.json.encode(event, enc_hook=str).decode()
-
-
-def _in_order(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    """When, how bad and what come before the details, in JSON as in text."""
-    return {"timestamp": event.pop("timestamp"), "level": event.pop("level"), "event": event.pop("event"), **event}
 
 
 class _Lines:

@@ -157,7 +157,10 @@ class Allocation:
     def _serve(self, names: list[str]) -> None:
         """Decide on nodes that were taken, and send off what was decided."""
         wanting = [node for name in names if (node := self._nodes.get(name)) is not None and not node.pod_cidrs]
-        decisions = self._cluster.decide_many(wanting, wait_for_labels=self._wait_for_labels)
+        if len(wanting) == 1:
+            decisions = [self._cluster.decide(wanting[0], wait_for_labels=self._wait_for_labels)]
+        else:
+            decisions = self._cluster.decide_many(wanting, wait_for_labels=self._wait_for_labels)
         for name in set(names).difference(node.name for node in wanting):
             self.queue.done(name)
         for node, decision in zip(wanting, decisions, strict=True):

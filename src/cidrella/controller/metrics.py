@@ -7,7 +7,7 @@ that there are, or removed when one goes.
 from __future__ import annotations
 
 from collections import Counter
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Histogram, disable_created_metrics
@@ -76,6 +76,7 @@ class Metrics:
         )
         self._of_code = cache(self._requests.labels)
         self._of_verb = cache(self._seconds.labels)
+        self._tries_of: dict[tuple[str, str], Histogram] = {}
         self._allocations: Counter[tuple[str, str]] = Counter()
         self._releases: Counter[tuple[str, str]] = Counter()
 
@@ -92,7 +93,10 @@ class Metrics:
             if pool is not None:
                 labels = _labels(block, pool)
                 self._allocations[labels] += 1
-                self._tries.labels(*labels).observe(decision.tried)
+                tries = self._tries_of.get(labels)
+                if tries is None:
+                    tries = self._tries_of[labels] = self._tries.labels(*labels)
+                tries.observe(decision.tried)
 
     def released(self, uses: Iterable[tuple[Prefix, Pool]]) -> None:
         """A node is gone that had these blocks, each counted towards a pool."""
@@ -104,6 +108,7 @@ class Metrics:
         for labels in _series(pool):
             self._allocations.pop(labels, None)
             self._releases.pop(labels, None)
+            self._tries_of.pop(labels, None)
             self._tries.remove_by_labels(dict(zip(_LABELS, labels, strict=True)))
 
     def attach(self, cluster: Cluster, gauges: Mapping[str, Callable[[], float]]) -> None:
@@ -146,9 +151,14 @@ class _Books(Collector):
 
 def _labels(block: Prefix, pool: Pool) -> tuple[str, str]:
     """The labels of the series that a block counts in."""
-    return str(pool.view(block.family).block_range), pool.name
+    return _text(next(cidr for cidr, _ in pool.spec.ranges if cidr.family is block.family)), pool.name
 
 
 def _series(pool: Pool) -> list[tuple[str, str]]:
     """The labels of a pool's series: one for each range."""
-    return [(str(cidr), pool.name) for cidr, _ in pool.spec.ranges]
+    return [(_text(cidr), pool.name) for cidr, _ in pool.spec.ranges]
+
+
+@lru_cache(maxsize=1 << 14)
+def _text(cidr: Prefix) -> str:
+    return str(cidr)

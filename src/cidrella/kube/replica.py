@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import msgspec
 
     from cidrella.kube.complaints import Complaints
-    from cidrella.kube.wire import Refusal
+    from cidrella.kube.wire import Head, Refusal
 
 _NAMELESS: Final = "(no name)"
 
@@ -59,9 +59,22 @@ class Replica(Generic[T]):
         self._decode = decode
         self._complaints = complaints
         self._mirror: Mirror[T] = Mirror()
-        self.version = ""
-        """What to watch from; "" where only a list will do."""
+        self._version = ""
+        self._newest: msgspec.Raw | None = None
+        """The object of the last event, while nobody has asked for its version."""
         self.objects: Mapping[str, T] = MappingProxyType(self._mirror.objects)
+
+    @property
+    def version(self) -> str:
+        """What to watch from; "" where only a list will do."""
+        if self._newest is not None:
+            self._version = read_head(self._newest).version or self._version
+            self._newest = None
+        return self._version
+
+    @version.setter
+    def version(self, version: str) -> None:
+        self._version, self._newest = version, None
 
     def read_page(self, reply: bytes, listing: Listing[T]) -> None:
         """Add a page to a list. Raises `MalformedReplyError` for what is none. Nothing of the reply is kept."""
@@ -92,20 +105,26 @@ class Replica(Generic[T]):
         event = read_event(line)
         if event.type == "ERROR":
             raise RefusalError(read_refusal(event.object))
-        head = read_head(event.object)
         changes: list[Change[T]] = []
         if event.type in {"ADDED", "MODIFIED"}:
             if (obj := self._read(event.object)) is not None:
                 changes = self._mirror.put(obj)
-            elif (known := self.objects.get(head.name)) is not None and head.uid not in {"", known.uid}:
-                changes = self._mirror.drop(known.name, known.uid)
-        elif event.type == "DELETED" and head.name:
+            else:
+                changes = self._drop_unreadable(read_head(event.object))
+        elif event.type == "DELETED" and (head := read_head(event.object)).name:
             self._complaints.settle("an object that could not be read is gone", head.name)
             changes = self._mirror.drop(head.name, head.uid)
         elif event.type != "BOOKMARK":
             raise MalformedReplyError(f"not an event that can be followed: {event.type[:40]!r}")
-        self.version = head.version or self.version
+        self._newest = event.object
         return changes
+
+    def _drop_unreadable(self, head: Head) -> list[Change[T]]:
+        """What is known under a name is gone if it is another object that cannot be read."""
+        known = self.objects.get(head.name)
+        if known is None or head.uid in {"", known.uid}:
+            return []
+        return self._mirror.drop(known.name, known.uid)
 
     def _read(self, raw: msgspec.Raw) -> T | None:
         """Decode an object; None for one that cannot be, which is noted."""

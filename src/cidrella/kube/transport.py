@@ -44,6 +44,8 @@ _KEEPALIVE: Final = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT"
 """A peer that went without a word is noticed after a minute, where the system lets us say so."""
 _ERRORS: Final = (aiohttp.ClientError, OSError)
 """All that is raised for what happens on the wire: ssl's errors and timeouts are OSErrors."""
+_REPEATED: Final = frozenset({"GET", "PUT", "DELETE"})
+"""What the library would send again by itself."""
 _NO_LIMIT: Final = aiohttp.ClientTimeout(total=None)
 _TIMEOUT_MIN: Final = 0.001
 """Seconds. To the library none or fewer are no limit, and to whoever counts down to a deadline the opposite."""
@@ -121,6 +123,7 @@ class Transport:
             ssl=credentials.tls or True,
             server_hostname=self._server_name,
             proxy=self._proxy,
+            middlewares=_ONCE if call.method in _REPEATED else (),
         )
 
     def _new_session(self) -> aiohttp.ClientSession:
@@ -132,7 +135,6 @@ class Transport:
             headers={"User-Agent": f"cidrella/{__version__}", "Accept-Encoding": "identity"},
             auto_decompress=False,
             read_bufsize=_READ_AHEAD,
-            middlewares=(_once,),
         )
         return self._session
 
@@ -174,7 +176,19 @@ class Stream:
 
     def close(self) -> None:
         """Close the connection, unless the reply has ended and it is used again."""
-        self._response.close()
+        _drop(self._response)
+
+
+def _drop(response: aiohttp.ClientResponse) -> None:
+    """Give up a reply and, unless it has ended, its connection, without a goodbye.
+
+    A goodbye of TLS would wait for the server's, and on Python 3.11 for ever if the server's end had come in while
+    nobody was reading.
+    """
+    connection = response.connection
+    if connection is not None and connection.transport is not None:
+        connection.transport.abort()
+    response.close()
 
 
 def _limit(seconds: float) -> aiohttp.ClientTimeout:
@@ -190,6 +204,9 @@ async def _once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerTy
         raise _told(f"{request.method} {request.url}", error) from error
 
 
+_ONCE: Final = (_once,)
+
+
 async def _read(response: aiohttp.ClientResponse) -> Reply:
     """The whole of a reply; its connection is free or closed afterwards."""
     try:
@@ -199,7 +216,7 @@ async def _read(response: aiohttp.ClientResponse) -> Reply:
         else:
             body = await _read_bounded(response)
     except BaseException:
-        response.close()
+        _drop(response)
         raise
     return _head(response)._replace(body=body)
 
