@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tests.real.rbac import account_token, apply_deploy
-from tests.real.site import POOLS, UNINITIALIZED, condition, eventually
+from tests.real.site import FINALIZER, POOLS, UNINITIALIZED, condition, eventually
 from tests.testenv.audit import assert_pod_cidrs_written_once
 from tests.testenv.client import ApiError
 from tests.testenv.cluster import kubeconfig
@@ -154,6 +154,22 @@ def test_pool_deleted_under_a_write(proxy: FaultProxy, site: Site) -> None:
         site.wait_gone(POOLS, "refused", seconds=AT_ONCE)
         assert site.blocks("refused") == []
         site.wait_pool("lands", lambda pool: pool["status"]["nodes"] == 1)
+
+
+def test_pool_that_cannot_be_guarded(proxy: FaultProxy, site: Site) -> None:
+    """P1, S6: a pool whose finalizer the API does not take gives nothing and holds up nobody; it gives when it does."""
+    refusing = proxy.add(_forbidden(), method="PATCH", path="/clustercidrs/unguarded$")
+    site.replica(kubeconfig=_through(proxy, site)).start()
+    site.create_pool("unguarded", ipv4="10.1.0.0/16", labels={"pool": "unguarded"})
+    site.create_pool("guarded", ipv4="10.2.0.0/16")
+    site.create_node("elsewhere", {"pool": "unguarded"})
+    assert site.wait_served("elsewhere") == {"elsewhere": ["10.2.0.0/24"]}
+    assert refusing.hits
+    assert not condition(site.pool("unguarded"), "Active")
+    proxy.remove(refusing)
+    site.wait_pool("unguarded", lambda pool: FINALIZER in pool["metadata"].get("finalizers", []))
+    site.create_node("served", {"pool": "unguarded"})
+    assert site.wait_served("served") == {"served": ["10.1.0.0/24"]}
 
 
 @contextmanager
