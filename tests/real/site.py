@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
+import signal
 import sys
 import time
 from contextlib import suppress
@@ -92,6 +94,15 @@ class Replica:
     def logged(self) -> list[Json]:
         """The lines of its log. One that is no JSON fails the test."""
         return [json.loads(line) for line in self.log.read_text().splitlines() if line]
+
+    def terminate(self) -> tuple[float, int | None]:
+        """SIGTERM: after how many seconds it ended, and with which code."""
+        began = time.monotonic()
+        os.kill(self.process.pid, signal.SIGTERM)
+        eventually(lambda: self.process.ended is not None, 10, self.process.tail)
+        took, code = time.monotonic() - began, self.process.ended
+        self.process.stop()
+        return took, code
 
     def stop(self) -> None:
         """SIGTERM, and wait."""

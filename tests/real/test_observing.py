@@ -7,7 +7,6 @@ import os
 import pty
 import re
 import select
-import signal
 import subprocess
 import sys
 import time
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
     from tests.real.behind import Behind
     from tests.real.conftest import Kubectl
-    from tests.real.site import Replica, Site
+    from tests.real.site import Site
 
 SET = "node_ipam_controller_multicidrset"
 PATCH_SECONDS = 0.2
@@ -92,11 +91,11 @@ def test_metrics(site: Site) -> None:
 
 def test_ready_only_when_all_is_listed(behind: Behind) -> None:
     """O2, pitfall 22: before the nodes are listed /readyz says so, while /healthz is well."""
-    late = behind.proxy.add(delay(4.0), path=NODE_LIST, nth=1)
+    late = behind.proxy.add(delay(5.0), path=NODE_LIST, nth=1)
     replica = behind.replica().start(until_ready=False)
     eventually(lambda: replica.get("/healthz")[0] == 200)
     behind.proxy.wait_for(lambda entry: entry.rule is late)
-    eventually(lambda: replica.get("/readyz") == (503, "nodes are not listed yet"), 3)
+    eventually(lambda: replica.get("/readyz") == (503, "nodes are not listed yet"), 4)
     assert replica.get("/healthz")[0] == 200
     replica.wait_ready()
     assert late.hits == 1
@@ -199,7 +198,7 @@ def test_many_at_a_time_and_an_orderly_end(behind: Behind, record_property: Call
     slower = proxy.add(delay_reply(1.0), method="PATCH", path=NODE_PATCH)
     create_nodes(site.admin, [f"more{number}" for number in range(100)])
     proxy.wait_for(lambda entry: entry.rule is slower)
-    seconds, code = terminate(replica)
+    seconds, code = replica.terminate()
     record_property("seconds from SIGTERM to the end", round(seconds, 2))
     assert code == 0
     assert seconds < 5
@@ -209,14 +208,6 @@ def test_many_at_a_time_and_an_orderly_end(behind: Behind, record_property: Call
     assert {entry.end for entry in writes} == {End.COMPLETE}
     assert_no_overlap(site.admin.items(NODES))
     assert replica.logged()[-1]["event"] == "stopped"
-
-
-def terminate(replica: Replica) -> tuple[float, int | None]:
-    """SIGTERM: after how many seconds it ended, and with which code."""
-    began = time.monotonic()
-    os.kill(replica.process.pid, signal.SIGTERM)
-    eventually(lambda: replica.process.ended is not None, 10)
-    return time.monotonic() - began, replica.process.ended
 
 
 def test_watches_answered_410(behind: Behind) -> None:
