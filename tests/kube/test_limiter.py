@@ -100,6 +100,9 @@ def test_slowness_shrinks_gently_and_passes() -> None:
     assert limit.limit == int(START * 0.9 * 0.9)
     assert limit.latency == pytest.approx(1.0)
     for _ in range(30):
+        one_round(limit, clock, seconds=1.0)
+    assert limit.limit == LEAST
+    for _ in range(30):
         one_round(limit, clock)
     assert limit.limit > START
 

@@ -6,8 +6,8 @@ import time
 from typing import TYPE_CHECKING
 
 from tests.real.behind import NODE_PATCH, behind_proxy
-from tests.real.site import LEASE, UNINITIALIZED, eventually
-from tests.testenv.faults import delay
+from tests.real.site import LEASE, SHORT_LEASE, UNINITIALIZED, eventually
+from tests.testenv.faults import cut, delay
 from tests.testenv.nodes import NODES, assert_no_overlap
 
 if TYPE_CHECKING:
@@ -157,3 +157,23 @@ def test_a_write_that_lands_after_the_end(site: Site) -> None:
         assert site.wait_served("slow") == {"slow": ["10.1.0.0/24"]}
         site.wait_event("CIDRNotAvailable", "held-back")
         assert site.blocks("held-back") == []
+
+
+def test_a_lease_lost_for_a_moment(site: Site) -> None:
+    """N9, A1, F5: a leader that could not renew in time, and leads again, remembers the writes that may still land."""
+    site.create_pool("pool", ipv4="10.1.0.0/24")
+    with behind_proxy(site) as behind:
+        late = behind.proxy.add(delay(7.0, even_if_gone=True), method="PATCH", path=NODE_PATCH, nth=1)
+        replica = behind.run(*SHORT_LEASE)
+        eventually(lambda: replica.metric("cidrella_leader") == 1)
+        site.create_node("held-back", taints=[{"key": UNINITIALIZED, "effect": "NoSchedule"}])
+        site.create_node("slow")
+        behind.proxy.wait_for(lambda entry: entry.rule is late)
+        away = behind.proxy.add(cut(), path="/leases/")
+        eventually(lambda: replica.metric("cidrella_leader") == 0)
+        site.admin.patch(f"{NODES}/held-back", {"spec": {"taints": None}})
+        behind.proxy.remove(away)
+        eventually(lambda: replica.metric("cidrella_leader") == 1)
+        site.wait_served("slow")
+        eventually(lambda: len(site.events("CIDRNotAvailable")) > 0)
+        assert_no_overlap(site.admin.items(NODES))

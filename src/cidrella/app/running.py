@@ -6,6 +6,7 @@ What is heavy is imported here, when it is wanted: the other commands start with
 from __future__ import annotations
 
 import asyncio
+import gc
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -43,6 +44,8 @@ def run_controller(settings: Settings, warnings: Sequence[str] = ()) -> int:
     except ConfigError as error:
         _log.error("there is no way to a cluster", error=str(error))
         return WRONG_INPUT
+    # A request makes hundreds of short-lived objects, and few cycles among them: Python looks for those far too often.
+    gc.set_threshold(5_000, 20, 50)
     with Lifetime() as lifetime, asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(_run(settings, access, lifetime))
 

@@ -6,7 +6,8 @@ Theory of operation:
   what comes out is a reservation in the books. The PATCH then goes out beside many others, as many as the API server
   takes well (`AdaptiveLimit`). A name stays in hand until its write is settled, so that a node is never decided twice.
 - A reservation ends in one of these ways, and no other: the watch shows the node with podCIDRs, ours or others' (N3);
-  the node is gone (N8); every PATCH that carried it was definitely refused (N9); this process no longer leads.
+  the node is gone (N8); every PATCH that carried it was definitely refused (N9); this process did not lead for a
+  while, and finds when it does again that somebody else was given the addresses.
 - A PATCH whose outcome is unknown may land at any time, also after a later one was refused. From then on only the first
   two ways are open, and the same block is sent again until one of them happens.
 - A node that no pool can serve waits: it is tried again with growing delays, and at once when the books say that there
@@ -91,7 +92,9 @@ class Allocation:
         """Those of them that no pool could serve when they were last tried."""
         self._uncertain: set[str] = set()
         """Those with a PATCH of unknown outcome, which may still land."""
-        self._writes: set[asyncio.Task[None]] = set()
+        self._written: dict[str, str] = {}
+        """The uids of those whose PATCH succeeded, and of which the watch has yet to tell."""
+        self._writes: dict[str, asyncio.Task[None]] = {}
         self._openings = cluster.openings
 
     def node_seen(self, node: Node) -> None:
@@ -104,8 +107,10 @@ class Allocation:
                 self.queue.add(node.name)
 
     def node_gone(self, name: str) -> None:
-        """A node is gone from the API."""
+        """A node is gone from the API. A PATCH that is under way cannot reach another of that name: it has a uid."""
         self._forget(name)
+        if name in self._writes:
+            self._writes[name].cancel()
 
     def wake(self) -> None:
         """Try those who wait again, if anything happened that could help them (N4)."""
@@ -134,17 +139,23 @@ class Allocation:
     async def finish(self, seconds: float) -> bool:
         """Let the writes that are out there come home, for so long at most. Whether none is left that may yet land."""
         if self._writes:
-            await asyncio.wait(self._writes, timeout=seconds)
+            await asyncio.wait(self._writes.values(), timeout=seconds)
         return not self._writes and not self._uncertain
 
-    def drop(self) -> None:
-        """This process no longer leads. What it meant to give may be another's by now: nothing is reserved any more."""
-        for write in self._writes:
+    def suspend(self) -> None:
+        """This process no longer leads. What is reserved stays so: what was sent may land, and it may lead again."""
+        for write in self._writes.values():
             write.cancel()
-        for name in self._cluster.reserved():
-            self._cluster.cancel(name)
-        self._uncertain.clear()
         self.waiting.clear()
+
+    def resume(self) -> None:
+        """This process leads, and knows what there is. What it once meant to give, and cannot any more, it gives up."""
+        for name in self._cluster.reserved():
+            given = all(pool.spec.gives for _, pool in self._cluster.uses(name))
+            if not given or next(self._cluster.conflicts(name), None) is not None:
+                self._cluster.cancel(name)
+                self._uncertain.discard(name)
+                self._written.pop(name, None)
         for name in self.pending if self._serves else ():
             self.queue.add(name)
 
@@ -152,11 +163,12 @@ class Allocation:
         self.pending.pop(name, None)
         self.waiting.discard(name)
         self._uncertain.discard(name)
+        self._written.pop(name, None)
         self.queue.forget(name)
 
     def _serve(self, names: list[str]) -> None:
         """Decide on nodes that were taken, and send off what was decided."""
-        wanting = [node for name in names if (node := self._nodes.get(name)) is not None and not node.pod_cidrs]
+        wanting = [node for name in names if (node := self._nodes.get(name)) is not None and self._lacks_blocks(node)]
         if len(wanting) == 1:
             decisions = [self._cluster.decide(wanting[0], wait_for_labels=self._wait_for_labels)]
         else:
@@ -171,6 +183,10 @@ class Allocation:
                 self.queue.done(node.name)
                 self._let_wait(node, decision)
 
+    def _lacks_blocks(self, node: Node) -> bool:
+        """Whether a node has none, and none were written that the watch has yet to tell of."""
+        return not node.pod_cidrs and self._written.get(node.name) != node.uid
+
     def _let_wait(self, node: Node, decision: Decision) -> None:
         """A node that is held back for its own sake (N8, N10) is tried when it changes; others again and again."""
         if decision.reason is Reason.NOT_AVAILABLE:
@@ -180,8 +196,8 @@ class Allocation:
 
     def _send(self, node: Node, decision: Decision) -> None:
         write = asyncio.get_running_loop().create_task(self._write(node, decision, self._limit.began()))
-        self._writes.add(write)
-        write.add_done_callback(self._writes.discard)
+        self._writes[node.name] = write
+        write.add_done_callback(lambda _: self._writes.pop(node.name))
 
     async def _write(self, node: Node, decision: Decision, began: float) -> None:
         failure: KubeError | None = None
@@ -192,6 +208,9 @@ class Allocation:
                 self._refused(node)
         except KubeError as error:
             failure = error
+        except asyncio.CancelledError:
+            self._doubt(node)
+            raise
         finally:
             self._limit.ended(began, failure)
             try:
@@ -208,6 +227,8 @@ class Allocation:
         body = {"metadata": metadata, "spec": {"podCIDR": blocks[0], "podCIDRs": blocks}}
         # Read, for a success that the API server knows nothing of would leave the node waiting for ever.
         await self._client.patch(f"{NODES_PATH}/{node.name}", body, Receipt, accept=METADATA_ONLY)
+        if self._cluster.is_reserved(node.name, node.uid):
+            self._written[node.name] = node.uid
         self.queue.forget(node.name)
         since = self.pending.get(node.name)
         now = asyncio.get_running_loop().time()
@@ -217,8 +238,7 @@ class Allocation:
     async def _settle(self, node: Node, error: KubeError) -> None:
         """What to make of a PATCH that failed (N3, N9)."""
         if error.unsettled:
-            if self._cluster.is_reserved(node.name, node.uid):
-                self._uncertain.add(node.name)
+            self._doubt(node)
             _log.warning(
                 "a node's blocks may have been written or not; they are sent again", node=node.name, error=str(error)
             )
@@ -250,6 +270,11 @@ class Allocation:
         else:
             _log.error("the API finds a node's blocks invalid", node=node.name, error=str(refusal))
             self._refused(node)
+
+    def _doubt(self, node: Node) -> None:
+        """A PATCH of what is reserved for a node may still land."""
+        if self._cluster.is_reserved(node.name, node.uid):
+            self._uncertain.add(node.name)
 
     def _refused(self, node: Node) -> None:
         """What was reserved is free again, unless an earlier PATCH with it may still land."""

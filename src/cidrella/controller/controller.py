@@ -220,12 +220,13 @@ class Controller:
         self._duty.lay_down()
         if self._start is not None:
             self._start.cancel()
-        self._allocation.drop()
+        self._allocation.suspend()
 
     async def _take_up_duty(self) -> None:
         """See everything as it is since this replica began to lead, have the flags' pool, then begin (F1, F3)."""
         await self._await_lists()
         settled = not self._multi or await self._settle_flags()
+        self._allocation.resume()
         self._duty.take_up()
         _log.info("on duty", nodes=len(self._nodes.objects), pools=len(self._cluster.pools))
         self._findings.examine(list(self._nodes.objects))

@@ -69,7 +69,8 @@ class Findings:
             if node.uid in self._untracked_told or not self._duty.on:
                 return
             self._untracked_told.add(node.uid)
-        self._tell(node, finding.reason, f"podCIDRs {', '.join(node.pod_cidrs)}: {finding.message}")
+        shown = ", ".join(node.pod_cidrs) or "(being written)"
+        self._tell(node, finding.reason, f"podCIDRs {shown}: {finding.message}")
 
     def _tell(self, node: Node, reason: Reason, note: str) -> None:
         if self._duty.on:

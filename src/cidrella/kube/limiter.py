@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 START: Final = 8
 LEAST: Final = 4
-"""What waiting in line alone never goes below: the server's own hiccups look the same."""
+"""What slowness alone never goes below: a server far away is slow, and not busy."""
 CAP: Final = 32
 """Requests in flight. More than a server can work on at a time only wait there instead of here."""
 TARGET: Final = 0.5
@@ -133,14 +133,14 @@ class AdaptiveLimit:
         self._answered_at = now
         in_line = self._window * (1 - self._quickest / self._latency) if self._latency else 0.0
         if self._latency > self._target:
-            self._shrink(_ON_SLOWNESS, began, now)
+            self._shrink(_ON_SLOWNESS, began, now, LEAST)
         elif in_line < _IN_LINE_FEW:
             self._window = min(self._window + 1 / self._window, self._cap)
         elif in_line > _IN_LINE_MANY and self._window > LEAST:
             self._window = max(self._window - 1 / self._window, LEAST)
 
-    def _shrink(self, factor: float, began: float, now: float) -> None:
+    def _shrink(self, factor: float, began: float, now: float, least: int = 1) -> None:
         """Shrink, unless that was done after the request began: it says nothing of what is sent since."""
         if began >= self._shrunk_at:
-            self._window = max(self._window * factor, 1.0)
+            self._window = min(self._window, max(self._window * factor, least))
             self._shrunk_at = now
