@@ -21,7 +21,7 @@ from cidrella.model.objects import NODES_PATH, Node
 from tests.testenv.client import ApiError
 from tests.testenv.cluster import kubeconfig
 from tests.testenv.faults import cut, cut_reply, gone_event, html, stall_watch
-from tests.testenv.nodes import create_nodes, delete_nodes
+from tests.testenv.nodes import create_nodes, delete_nodes, realistic_node
 from tests.testenv.proxy import FaultProxy
 
 if TYPE_CHECKING:
@@ -117,6 +117,15 @@ async def reflecting(config: Path, path: str = NODES_PATH) -> AsyncIterator[tupl
         finally:
             task.cancel()
             await asyncio.wait([task])
+    await farewell()
+
+
+async def farewell() -> None:
+    """Wait until TLS has said goodbye on connections that were given up in the middle of a request."""
+    selector = vars(asyncio.get_running_loop())["_selector"]
+    async with asyncio.timeout(PATIENCE):
+        while len(selector.get_map()) > 1:  # the loop's own
+            await asyncio.sleep(0.02)
 
 
 async def until(met: Callable[[], object], reflector: Reflector[NodeFacts]) -> None:
@@ -135,8 +144,8 @@ def uids(cluster: Cluster, path: str = NODES_PATH) -> dict[str, str]:
 
 
 def recreate(cluster: Cluster, name: str) -> None:
-    delete_nodes(cluster.admin, [name])
-    create_nodes(cluster.admin, [name])
+    cluster.admin.delete(f"{NODES_PATH}/{name}")
+    cluster.admin.create(NODES_PATH, realistic_node(name))
 
 
 def test_nodes_come_and_go_while_connections_are_cut(cluster: Cluster, proxy: FaultProxy, config: Path) -> None:

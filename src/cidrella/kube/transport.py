@@ -180,11 +180,7 @@ class Stream:
 
 
 def _drop(response: aiohttp.ClientResponse) -> None:
-    """Give up a reply and, unless it has ended, its connection, without a goodbye.
-
-    A goodbye of TLS would wait for the server's, and on Python 3.11 for ever if the server's end had come in while
-    nobody was reading.
-    """
+    """Give up a reply and, unless it has ended, its connection, without a goodbye: TLS would wait for the server's."""
     connection = response.connection
     if connection is not None and connection.transport is not None:
         connection.transport.abort()
