@@ -34,7 +34,7 @@ _NODES = "/api/v1/nodes"
 _PAGE = 500
 _SWEEPS = 3
 _PATCH_HEADERS = {
-    "Content-Type": "application/merge-patch+json",
+    "Content-Type": "application/strategic-merge-patch+json",
     "Accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
 }
 
@@ -105,7 +105,7 @@ class Bare:
                 "spec": {"podCIDR": cidr, "podCIDRs": [cidr]},
             }
         )
-        url = URL(f"{self._server}{_NODES}/{node.name}", encoded=True)
+        url = URL(f"{self._server}{_NODES}/{node.name}?fieldValidation=Ignore", encoded=True)
         async with self._session.patch(url, data=body, headers=_PATCH_HEADERS) as reply:
             text = await reply.read()
             if reply.status != 200:

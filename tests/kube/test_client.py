@@ -13,7 +13,7 @@ from aiohttp import web
 
 from cidrella import __version__
 from cidrella.kube import transport
-from cidrella.kube.client import JSON_PATCH, METADATA_ONLY, Client
+from cidrella.kube.client import METADATA_ONLY, STRATEGIC_PATCH, Client
 from cidrella.kube.credentials import Access, Header, Proof
 from cidrella.kube.errors import ApiError, KubeError, MalformedReplyError, NoAnswerError
 from tests.kube.serving import serving
@@ -76,7 +76,7 @@ def test_requests_on_the_wire() -> None:
             await client.get("/a", Thing, labelSelector="a=b,c in (d)"),
             await client.create("/a", Thing("n"), Thing, fieldManager="m"),
             await client.replace("/a/n", {"name": "n"}, Thing),
-            await client.patch("/a/patch", [], Thing, content_type=JSON_PATCH, accept=METADATA_ONLY),
+            await client.patch("/a/patch", [], Thing, content_type=STRATEGIC_PATCH, accept=METADATA_ONLY),
         ]
         await client.delete("/a/n")
         await client.delete("/a/n", uid="u", propagationPolicy="Background")
@@ -88,7 +88,7 @@ def test_requests_on_the_wire() -> None:
         ("GET", "/a?labelSelector=a%3Db%2Cc+in+%28d%29", "application/json", b""),
         ("POST", "/a?fieldManager=m", "application/json", b'{"name":"n"}'),
         ("PUT", "/a/n", "application/json", b'{"name":"n"}'),
-        ("PATCH", "/a/patch", "application/json-patch+json", b"[]"),
+        ("PATCH", "/a/patch", "application/strategic-merge-patch+json", b"[]"),
         ("DELETE", "/a/n", "application/json", b""),
         ("DELETE", "/a/n?propagationPolicy=Background", "application/json", options),
     ]

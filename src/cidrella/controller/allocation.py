@@ -23,7 +23,7 @@ import msgspec
 import structlog
 
 from cidrella.core.decision import Outcome, Reason
-from cidrella.kube.client import METADATA_ONLY, Receipt
+from cidrella.kube.client import METADATA_ONLY, STRATEGIC_PATCH, Receipt
 from cidrella.kube.errors import ApiError, KubeError
 from cidrella.kube.queue import WorkQueue
 from cidrella.model.objects import NODES_PATH, POOL_ANNOTATION
@@ -225,8 +225,11 @@ class Allocation:
         if self._annotate:
             metadata["annotations"] = {POOL_ANNOTATION: decision.pool_name}
         body = {"metadata": metadata, "spec": {"podCIDR": blocks[0], "podCIDRs": blocks}}
-        # Read, for a success that the API server knows nothing of would leave the node waiting for ever.
-        await self._client.patch(f"{NODES_PATH}/{node.name}", body, Receipt, accept=METADATA_ONLY)
+        # Of the ways to say this, the one that costs the API server least, by some fifth: in its own notation of a patch,
+        # and not looking for fields that it does not know.
+        # The reply is read, for a success that the API server knows nothing of would leave the node waiting for ever.
+        path = f"{NODES_PATH}/{node.name}?fieldValidation=Ignore"
+        await self._client.patch(path, body, Receipt, content_type=STRATEGIC_PATCH, accept=METADATA_ONLY)
         if self._cluster.is_reserved(node.name, node.uid):
             self._written[node.name] = node.uid
         self.queue.forget(node.name)

@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 JSON: Final = "application/json"
 MERGE_PATCH: Final = "application/merge-patch+json"
-JSON_PATCH: Final = "application/json-patch+json"
+STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 METADATA_ONLY: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
 _UNAUTHORIZED: Final = 401
