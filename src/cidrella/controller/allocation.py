@@ -225,9 +225,9 @@ class Allocation:
         if self._annotate:
             metadata["annotations"] = {POOL_ANNOTATION: decision.pool_name}
         body = {"metadata": metadata, "spec": {"podCIDR": blocks[0], "podCIDRs": blocks}}
-        # Of the ways to say this, the one that costs the API server least, by some fifth: in its own notation of a patch,
-        # and not looking for fields that it does not know.
-        # The reply is read, for a success that the API server knows nothing of would leave the node waiting for ever.
+        # Of the ways to say this, the one that costs the API server least: in its own notation of a patch, and without
+        # looking for fields that it does not know. The reply is read, for a success that the API server knows nothing
+        # of would leave the node waiting for ever.
         path = f"{NODES_PATH}/{node.name}?fieldValidation=Ignore"
         await self._client.patch(path, body, Receipt, content_type=STRATEGIC_PATCH, accept=METADATA_ONLY)
         if self._cluster.is_reserved(node.name, node.uid):

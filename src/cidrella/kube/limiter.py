@@ -43,8 +43,8 @@ _PAUSE_MAX: Final = 60.0
 """Seconds. Whoever names more is not to be trusted with our standstill."""
 _ON_TROUBLE: Final = 0.5
 _ON_SLOWNESS: Final = 0.9
-_IN_LINE_FEW: Final = 4
-_IN_LINE_MANY: Final = 8
+_IN_LINE_FEW: Final = 8
+_IN_LINE_MANY: Final = 16
 """Requests in line at the server: enough that it is never without work, and no more."""
 _FORGOTTEN: Final = 0.01
 """The part by which the quickest answer is thought to have been slower, each second: a server may be so for good."""

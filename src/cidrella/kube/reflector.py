@@ -22,7 +22,7 @@ from __future__ import annotations
 import asyncio
 import random
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Generic
+from typing import TYPE_CHECKING, Final, Generic
 
 import structlog
 
@@ -47,6 +47,9 @@ if TYPE_CHECKING:
 __all__ = ["Change", "Named", "Reflector", "ReflectorSettings"]
 
 _log = structlog.get_logger()
+
+_HEARD: Final = 0.1
+"""Seconds: a deadline that is moved with every one of hundreds of chunks a second costs more than it is worth."""
 
 
 class Reflector(Generic[T]):
@@ -200,11 +203,14 @@ class Reflector(Generic[T]):
         lines = LineSplitter()
         async with self._client.watch(self._path, self._watch_params()) as chunks:
             self._answered()
+            heard = loop.time()
             async for chunk in chunks:
                 self._take_in(lines.feed(chunk))
                 if self._callers:
                     return
-                patience.reschedule(loop.time() + self._settings.stall)
+                if loop.time() - heard > _HEARD:
+                    heard = loop.time()
+                    patience.reschedule(heard + self._settings.stall)
 
     def _watch_params(self) -> dict[str, str]:
         return {
