@@ -406,3 +406,22 @@ def test_list_that_never_ends() -> None:
             await reflector.wait_synced()
 
     simulate(scenario())
+
+
+def test_a_version_that_the_server_fails_at() -> None:
+    """A server that fails at a version every time, as one restored from a backup does, is asked for a list at last."""
+
+    async def scenario() -> None:
+        api = FakeApi()
+        api.put("a", 1)
+        api.watch_faults.extend([ApiError(504, "Timeout", "Too large resource version")] * 2)
+        async with reflecting(api) as (reflector, _):
+            await until(lambda: api.watches)
+            assert api.count("list") == 1
+            api.watch_faults.extend([ApiError(504, "Timeout", "Too large resource version")] * 3)
+            api.send(None)
+            await until(lambda: api.count("list") == 2)
+            await until(lambda: api.watches)
+            assert reflector.trouble == ""
+
+    simulate(scenario())

@@ -48,6 +48,8 @@ __all__ = ["Change", "Named", "Reflector", "ReflectorSettings"]
 
 _log = structlog.get_logger()
 
+_FAILURES: Final = 3
+"""Watches of one version that fail in a row before it is given up for a list."""
 _HEARD: Final = 0.1
 """Seconds: a deadline that is moved with every one of hundreds of chunks a second costs more than it is worth."""
 
@@ -83,6 +85,7 @@ class Reflector(Generic[T]):
         self._backoff = Backoff(self._settings.base, self._settings.cap, self._rng)
         self._complaints = Complaints(path)
         self._replica: Replica[T] = Replica(decode, self._complaints)
+        self._failures = 0
         self._watched_from = ""
         """The version that the last watch began with."""
         self._callers: list[asyncio.Future[None]] = []
@@ -256,12 +259,21 @@ class Reflector(Generic[T]):
         if self.away_since is None and watchfaults.is_away(fault):
             silence = self._settings.stall if isinstance(fault, StallError) else 0.0
             self.away_since = asyncio.get_running_loop().time() - silence
-        if watchfaults.calls_for_list(fault):
+        if watchfaults.calls_for_list(fault) or self._fails_again(fault):
             self._replica.version = ""
         elif self._replica.version not in {"", self._watched_from}:
             self._watched_from = self._replica.version
             self._backoff.reset()
         return self._pause(fault)
+
+    def _fails_again(self, fault: Fault) -> bool:
+        """Whether the server has failed at this version several times in a row: it may not be one of its versions.
+
+        So it is after etcd was restored from a backup, when the version lies in the future.
+        """
+        fails = isinstance(fault, ApiError) and fault.unsettled and self._replica.version == self._watched_from
+        self._failures = self._failures + 1 if fails else 0
+        return self._failures >= _FAILURES
 
     def _pause(self, fault: Fault) -> float:
         if watchfaults.is_refused(fault):
