@@ -66,4 +66,4 @@ def program() -> None:
     """Run the command that the arguments name, and exit."""
     plugin = Path(sys.argv[0]).stem == "kubectl-cidrella"
     with complain():
-        _app(sys.argv[1] if len(sys.argv) > 1 else "")(prog_name="kubectl cidrella" if plugin else None)
+        _app(sys.argv[1] if len(sys.argv) > 1 else "")(prog_name="kubectl cidrella" if plugin else "cidrella")
