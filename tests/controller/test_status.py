@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
 
-from cidrella.controller.status import pool_status
+from cidrella.controller.duty import Duty
+from cidrella.controller.status import StatusWriter, pool_status
 from cidrella.core.cluster import Cluster
 from cidrella.model.objects import ClusterCIDRStatus, Condition, ObjectMeta
 from cidrella.model.reading import SeenPool
+from tests.controller.fakes import FakeClient
 from tests.core.build import node, nodes, spec
 
 if TYPE_CHECKING:
@@ -108,3 +111,30 @@ def test_a_node_that_is_there_twice_counts_once() -> None:
     cluster.observe(node("n", has="10.0.0.0/28,10.0.0.16/28"))
     given = pool_status(cluster, SeenPool(ObjectMeta(name="p"), written, None), NOW)
     assert (given.nodes, given.ipv4 and given.ipv4.allocated) == (1, 2)
+
+
+def test_what_others_wrote_while_they_led_is_put_right() -> None:
+    """P4, F5: a replica that leads again writes what is true, also where that is what it wrote the last time."""
+
+    async def scenario() -> None:
+        async def answer(_: str) -> None:
+            pass
+
+        cluster, duty, fake = Cluster(), Duty(lambda: True), FakeClient(answer)
+        written = spec("p", "10.0.0.0/24 /28")
+        cluster.add_pool(written)
+        pools = {"p": SeenPool(ObjectMeta(name="p", uid="u"), written, None)}
+        writer = StatusWriter(fake.client, cluster, pools, duty, lambda: NOW)
+        running = asyncio.ensure_future(writer.run())
+        duty.take_up()
+        writer.resume()
+        async with asyncio.timeout(10):
+            while len(fake.sent) < 1:
+                await asyncio.sleep(0.01)
+            pools["p"] = pools["p"]._replace(status=ClusterCIDRStatus(nodes=7))  # by another, who led meanwhile
+            writer.resume()
+            while len(fake.sent) < 2:
+                await asyncio.sleep(0.01)
+        running.cancel()
+
+    asyncio.run(scenario())

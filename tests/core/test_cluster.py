@@ -848,3 +848,26 @@ class TestWhatAControllerAsks:
             Reason.UNTRACKED,
         ]
         assert [each.reason for each in books.findings("n2")] == [Reason.CONFLICT, Reason.UNTRACKED]
+
+    def test_a_pool_that_changes(self) -> None:
+        """P1, P2, S6: a pool comes to give, and gives no more, without anything being counted anew.
+
+        Other ranges make it another pool, whose nodes keep what they have.
+        """
+        first = spec("p", "10.0.0.0/24 /28")
+        books = cluster(replace(first, guarded=False))
+        books.observe(node("n1", has="10.0.0.0/28"))
+        pool, before = books.pools["p"], books.openings
+        assert not books.decide(node("n2")).blocks
+        books.change_pool(first)
+        assert books.openings == before + 1
+        assert give(books, node("n2")) == ["10.0.0.16/28"]
+        books.change_pool(replace(first, terminating=True))
+        assert not books.decide(node("n3")).blocks
+        assert books.pools["p"] is pool
+        assert users(books, "p") == {"n1", "n2"}
+        books.check()
+        books.change_pool(spec("p", "10.1.0.0/24 /28"))
+        assert users(books, "p") == set()
+        assert give(books, node("n3")) == ["10.1.0.0/28"]
+        books.check()

@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 
 from cidrella.kube.errors import ApiError, ConfigError, MalformedReplyError, NoAnswerError
 from cidrella.kube.reflector import ReflectorSettings
+from cidrella.kube.reflector_settings import Absence
 from tests.kube.fakeapi import FakeApi, error_event, gone
 from tests.kube.following import reflecting, seen, sizes, until
 from tests.kube.simulated import simulate
@@ -423,5 +424,33 @@ def test_a_version_that_the_server_fails_at() -> None:
             await until(lambda: api.count("list") == 2)
             await until(lambda: api.watches)
             assert reflector.trouble == ""
+
+    simulate(scenario())
+
+
+@pytest.mark.parametrize("absence", Absence)
+def test_a_stray_404(absence: Absence) -> None:
+    """P2, A7, N8: one 404 takes nothing for gone; a collection that may go is believed to if told so repeatedly."""
+
+    async def scenario() -> None:
+        api = FakeApi()
+        api.put("a", 1)
+        async with reflecting(api, settings=ReflectorSettings(absence=absence)) as (reflector, _):
+            await until(lambda: api.watches)
+            api.list_faults.append(ApiError(404, "", "404 page not found"))
+            api.watch_faults.append(gone())
+            api.send(None)
+            await until(lambda: api.count("list") == 3)
+            assert list(reflector.objects) == ["a"]
+            assert not reflector.absent
+            await until(lambda: api.watches)
+            api.served = False
+            api.compact()
+            api.watch_faults.append(gone())
+            api.send(None)
+            await asyncio.sleep(600)
+            assert reflector.absent == (absence is Absence.REPEATED)
+            assert list(reflector.objects) == ([] if absence is Absence.REPEATED else ["a"])
+            assert bool(reflector.trouble) == (absence is not Absence.REPEATED)
 
     simulate(scenario())

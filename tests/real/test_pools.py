@@ -61,7 +61,7 @@ def test_from_the_first_node_to_the_last(
     for name in names[1:]:
         site.create_node(name, {"pool": "used"})
     site.wait_served(*names)
-    pool = site.wait_pool("used", lambda pool: pool["status"]["nodes"] == 12)
+    pool = site.wait_pool("used", lambda pool: pool.get("status", {}).get("nodes") == 12)
     assert condition(pool, "Active") == active
     assert pool["status"]["ipv4"] == {"capacity": 256, "allocated": 12, "free": 244}
     site.wait_pool("wide", lambda pool: pool.get("status", {}).get("free") == 2**63 - 1)
@@ -85,7 +85,7 @@ def test_from_the_first_node_to_the_last(
     site.admin.delete(f"{NODES}/taken-over")
     site.wait_gone(POOLS, "theirs")
     delete_nodes(site.admin, names[1:])
-    pool = site.wait_pool("used", lambda pool: pool["status"]["nodes"] == 1)
+    pool = site.wait_pool("used", lambda pool: pool.get("status", {}).get("nodes") == 1)
     assert condition(pool, "Terminating")["lastTransitionTime"] == going["lastTransitionTime"]
     began = time.monotonic()
     site.admin.delete(f"{NODES}/n00")
@@ -114,10 +114,10 @@ def test_status_under_churn(site: Site, account: Path) -> None:
         delete_nodes(site.admin, [name for name in names if not name.endswith("0")])
     churned = time.monotonic() - began
     for name in pools:
-        site.wait_pool(name, lambda pool: pool["status"]["nodes"] == 6)
+        site.wait_pool(name, lambda pool: pool.get("status", {}).get("nodes") == 6)
     for name in pools:
         told = _status_writes(site, name)
-        assert 2 <= len(told) <= churned + 4, f"{name}: {len(told)} while nodes came and went for {churned:.1f} s"
+        assert 1 <= len(told) <= churned + 4, f"{name}: {len(told)} while nodes came and went for {churned:.1f} s"
         for status in told:
             assert (condition({"status": status}, "Active")["status"] == "True") == (status["free"] > 0)
     blocks = {block for each in site.admin.items(NODES) for block in each["spec"]["podCIDRs"]}
@@ -150,7 +150,7 @@ def test_what_counts_towards_which_pool(site: Site, account: Path) -> None:
     second = site.replica(kubeconfig=account).start()
     site.create_node("fresh", {"pool": "coarse"})
     assert site.wait_served("fresh") == {"fresh": ["10.1.8.0/22"]}
-    pool = site.wait_pool("coarse", lambda pool: pool["status"]["nodes"] == 2)
+    pool = site.wait_pool("coarse", lambda pool: pool.get("status", {}).get("nodes") == 2)
     assert pool["status"]["ipv4"] == {"capacity": 64, "allocated": 2, "free": 60}
     for name in ("older", "younger"):
         assert site.pool(name)["status"]["nodes"] == before[name]["nodes"]
@@ -159,8 +159,8 @@ def test_what_counts_towards_which_pool(site: Site, account: Path) -> None:
     site.admin.delete(f"{POOLS}/younger")
     site.admin.patch(f"{POOLS}/younger", {"metadata": {"finalizers": None}})
     site.wait_gone(POOLS, "younger")
-    site.wait_pool("older", lambda pool: pool["status"]["nodes"] == 3)
-    site.wait_pool("coarse", lambda pool: pool["status"]["nodes"] == 3)
+    site.wait_pool("older", lambda pool: pool.get("status", {}).get("nodes") == 3)
+    site.wait_pool("coarse", lambda pool: pool.get("status", {}).get("nodes") == 3)
     site.create_pool("younger", ipv4="10.1.0.0/17", labels={"pool": "younger"})
     site.create_node("next", {"pool": "younger"})
     assert site.wait_served("next") == {"next": ["10.1.3.0/24"]}

@@ -17,6 +17,7 @@ Theory of operation:
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -65,6 +66,7 @@ class Allocation:
         limit: AdaptiveLimit,
         *,
         pools_settled: Callable[[], Awaitable[None]],
+        fail: Callable[[BaseException], None],
         books_changed: Callable[[], None],
         wait_for_labels: bool,
         annotate: bool,
@@ -78,6 +80,8 @@ class Allocation:
         self._metrics = metrics
         self._limit = limit
         self._pools_settled = pools_settled
+        self._fail = fail
+        """Called with an error that nobody foresaw."""
         self._books_changed = books_changed
         """To be told of what no watch tells: a reservation that ended. Wakes those who wait, too."""
         self._wait_for_labels = wait_for_labels
@@ -94,7 +98,7 @@ class Allocation:
         """Those with a PATCH of unknown outcome, which may still land."""
         self._written: dict[str, str] = {}
         """The uids of those whose PATCH succeeded, and of which the watch has yet to tell."""
-        self._writes: dict[str, asyncio.Task[None]] = {}
+        self._writes: dict[str, asyncio.Task[KubeError | None]] = {}
         self._openings = cluster.openings
 
     def node_seen(self, node: Node) -> None:
@@ -130,6 +134,7 @@ class Allocation:
             await self._limit.wait()  # the API server may have asked for a pause meanwhile
             if self._duty.on:
                 self._serve(names)
+                await asyncio.sleep(0)  # thousands may be tried in vain, and others have work to do
             else:
                 for name in names:
                     self.queue.done(name)
@@ -151,8 +156,9 @@ class Allocation:
     def resume(self) -> None:
         """This process leads, and knows what there is. What it once meant to give, and cannot any more, it gives up."""
         for name in self._cluster.reserved():
-            given = all(pool.spec.gives for _, pool in self._cluster.uses(name))
-            if not given or next(self._cluster.conflicts(name), None) is not None:
+            pools = [pool for _, pool in self._cluster.uses(name)]
+            gone = not pools or not all(pool.spec.gives for pool in pools)
+            if gone or next(self._cluster.conflicts(name), None) is not None:
                 self._cluster.cancel(name)
                 self._uncertain.discard(name)
                 self._written.pop(name, None)
@@ -195,29 +201,37 @@ class Allocation:
             self.queue.retry(node.name)
 
     def _send(self, node: Node, decision: Decision) -> None:
-        write = asyncio.get_running_loop().create_task(self._write(node, decision, self._limit.began()))
+        write = asyncio.get_running_loop().create_task(self._write(node, decision))
         self._writes[node.name] = write
-        write.add_done_callback(lambda _: self._writes.pop(node.name))
+        # Not by the task itself, which does not even begin if it is cancelled at once.
+        write.add_done_callback(partial(self._came_home, node, self._limit.began()))
 
-    async def _write(self, node: Node, decision: Decision, began: float) -> None:
+    def _came_home(self, node: Node, began: float, write: asyncio.Task[KubeError | None]) -> None:
+        """A write has ended, one way or another: the name is out of hand."""
+        del self._writes[node.name]
         failure: KubeError | None = None
-        try:
-            if self._duty.on:
-                await self._patch(node, decision)
-            else:
-                self._refused(node)
-        except KubeError as error:
-            failure = error
-        except asyncio.CancelledError:
+        if write.cancelled():
             self._doubt(node)
-            raise
-        finally:
+            self._limit.abandoned()
+        else:
+            if (error := write.exception()) is not None:
+                self._fail(error)
+            else:
+                failure = write.result()
             self._limit.ended(began, failure)
-            try:
-                if failure is not None:
-                    await self._settle(node, failure)
-            finally:
-                self.queue.done(node.name)
+        self.queue.done(node.name)
+
+    async def _write(self, node: Node, decision: Decision) -> KubeError | None:
+        """Write and settle what became of it; what went wrong, if anything."""
+        if not self._duty.on:
+            self._refused(node)
+            return None
+        try:
+            await self._patch(node, decision)
+        except KubeError as error:
+            await self._settle(node, error)
+            return error
+        return None
 
     async def _patch(self, node: Node, decision: Decision) -> None:
         blocks = [str(block) for block in decision.blocks]
@@ -259,7 +273,7 @@ class Allocation:
         """A 422 says that the uid is another one, that podCIDRs are set, or something else: the node tells which."""
         try:
             found = read_node(await self._client.request("GET", f"{NODES_PATH}/{node.name}"))
-        except (KubeError, msgspec.MsgspecError) as error:
+        except (KubeError, msgspec.MsgspecError, ValueError, RecursionError) as error:
             _log.warning("a node that refused its blocks cannot be read", node=node.name, error=str(error))
             return
         if found.uid != node.uid:

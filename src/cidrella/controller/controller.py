@@ -7,7 +7,8 @@ Theory of operation:
 - All of that happens in every replica, so that a standby is warm. Only the one on duty writes. It takes up duty when it
   leads and has listed everything since it began to: its predecessor may have given blocks that no watch has told of
   yet (F3, F5).
-- Losing the lease lays duty down first. What was reserved and not seen is dropped: it may be another's to give by now.
+- Losing the lease lays duty down first. What was reserved stays so: what was sent may land. When this replica leads
+  again, it gives up what somebody else was given meanwhile.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from cidrella.kube.election import Elector
 from cidrella.kube.events import Recorder, Reference
 from cidrella.kube.limiter import AdaptiveLimit
 from cidrella.kube.reflector import Reflector
-from cidrella.kube.reflector_settings import ReflectorSettings
+from cidrella.kube.reflector_settings import Absence, ReflectorSettings
 from cidrella.model.flags import AllocatorType
 from cidrella.model.objects import API_VERSION, KIND, NODES_PATH, POOLS_PATH, SERVICE_CIDRS_PATH
 from cidrella.model.reading import SeenPool, SeenServiceRanges, read_node, read_pool, read_service_ranges
@@ -53,6 +54,8 @@ _log = structlog.get_logger()
 
 CLUSTER_CIDR_FLAG = "--cluster-cidr"
 SERVICE_RANGE_FLAG = "--service-cluster-ip-range"
+_SHARING = 100
+"""Nodes of one batch whose neighbours are told, too: where thousands share addresses, each tells for itself."""
 _FINISH = 1.5
 """Seconds that writes under way have to come home when the process is told to end."""
 _RETRY = 5.0
@@ -88,9 +91,13 @@ class Controller:
         """Why the flags' pool is not there, as last told."""
 
         quick = ReflectorSettings(absent_period=2.0)  # a CRD that is installed later is waited for by somebody
-        self._nodes = Reflector(client, NODES_PATH, read_node, self._nodes_changed)
+        always = ReflectorSettings(absence=Absence.NEVER)
+        unseen = ReflectorSettings(absence=Absence.UNSEEN)  # a range that was seen is not given up for a stray 404
+        self._nodes = Reflector(client, NODES_PATH, read_node, self._nodes_changed, settings=always)
         self._pools = Reflector(client, POOLS_PATH, read_pool, self._pools_changed, settings=quick)
-        self._services = Reflector(client, SERVICE_CIDRS_PATH, read_service_ranges, self._services_changed)
+        self._services = Reflector(
+            client, SERVICE_CIDRS_PATH, read_service_ranges, self._services_changed, settings=unseen
+        )
         self._reflectors: dict[str, Reflector[Any]] = {"nodes": self._nodes, "service ranges": self._services}
         if self._multi:
             self._reflectors["pools"] = self._pools
@@ -109,6 +116,7 @@ class Controller:
             metrics,
             self._limit,
             pools_settled=self._finalizers.wait_settled,
+            fail=self._fail,
             books_changed=self._books_changed,
             wait_for_labels=settings.flags.wait_for_labels,
             annotate=self._multi,
@@ -138,7 +146,7 @@ class Controller:
         allocation, limit = self._allocation, self._limit
         return {
             "cidrella_nodes_waiting": lambda: len(allocation.waiting if self._flags.allocate else allocation.pending),
-            "cidrella_conflicts": lambda: len(self._findings.conflicting),
+            "cidrella_conflicts": lambda: len(self._findings.conflicting) if self._duty.on else 0,
             "cidrella_leader": lambda: int(self._duty.on),
             "cidrella_queue_depth": lambda: len(allocation.queue),
             "cidrella_api_reachable": lambda: int(not self._api_troubled()),
@@ -212,7 +220,11 @@ class Controller:
 
     def _end_with(self, start: asyncio.Task[None]) -> None:
         """What goes wrong at start-up for a reason that is no refusal of the API ends the controller."""
-        if not start.cancelled() and (error := start.exception()) is not None and not self._failed.done():
+        if not start.cancelled() and (error := start.exception()) is not None:
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        if not self._failed.done():
             self._failed.set_exception(error)
 
     def _stopped_leading(self) -> None:
@@ -233,7 +245,7 @@ class Controller:
         for pool in list(self._pools.objects.values()):
             self._tell_if_invalid(pool)
             self._finalizers.pool_seen(pool)
-        self._status.touch()
+        self._status.resume()
         while not settled:
             await asyncio.sleep(_RETRY)
             settled = await self._settle_flags()
@@ -242,7 +254,7 @@ class Controller:
         """Have the pool that the flags ask for, and know it. Whether that worked: a start is not held up by it (F1)."""
         self._installed = await look_at_crd(self._client, self._installed)
         self._status.enabled = self._installed.status
-        fault = await ensure_flags_pool(self._client, self._pools.objects, self._flags.ranges, self._installed)
+        fault = await ensure_flags_pool(self._client, self._pools.objects, self._flags.ranges)
         if fault and fault != self._flags_fault:
             _log.error("the pool of --cluster-cidr cannot be made as the flags say", error=fault)
         self._flags_fault = fault
@@ -269,6 +281,9 @@ class Controller:
         seen: dict[str, Node] = {}
         for old, new in changes:
             if new is not None:
+                if old is not None and old.pod_cidrs and not new.pod_cidrs:
+                    # The API lets nobody take them away; an older backup of the cluster may.
+                    self._cluster.forget(new.name)
                 if old is None or old != new:
                     seen[new.name] = new
             elif old is not None:
@@ -294,21 +309,24 @@ class Controller:
         """Only once everything is listed: before, a node's blocks may seem to be in no pool."""
         if names and all(each.synced for each in self._reflectors.values()):
             self._findings.examine(names)
-            sharing = [name for name in names if name in self._findings.conflicting]
+            sharing = [name for name in names if name in self._findings.conflicting][:_SHARING]
             others = {other for name in sharing for other in self._findings.neighbours(name)}
             self._findings.examine(sorted(others.difference(names)))
 
     def _pools_changed(self, changes: list[Change[SeenPool]]) -> None:
         for old, new in changes:
-            if old is not None and (new is None or old.spec != new.spec):
-                if new is None:
-                    self._pool_gone(old)
+            if new is None:
+                assert old is not None
+                self._pool_gone(old)
                 self._cluster.remove_pool(old.name)
-            if new is not None:
-                if old is None or old.spec != new.spec:
-                    self._cluster.add_pool(new.spec)
-                    self._tell_if_invalid(new)
-                self._finalizers.pool_seen(new)
+                continue
+            if old is None:
+                self._cluster.add_pool(new.spec)
+            elif old.spec != new.spec:
+                self._cluster.change_pool(new.spec)
+            if old is None or old.spec.problem != new.spec.problem:
+                self._tell_if_invalid(new)
+            self._finalizers.pool_seen(new)
         self._books_changed()
 
     def _pool_gone(self, pool: SeenPool) -> None:

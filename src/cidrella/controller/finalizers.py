@@ -33,6 +33,8 @@ _log = structlog.get_logger()
 _WORKERS = 8
 """Pools written at a time: a thousand new ones are guarded within seconds, and nodes' PATCHes hardly notice."""
 _PAUSE = 0.05
+_PATIENCE = 3.0
+"""Seconds that nodes wait for pools to be guarded, at most: enough for a thousand that come at once."""
 _GONE = 404
 _CONFLICT = 409
 """Somebody else wrote to the pool, perhaps we its status: the watch brings it as it is now."""
@@ -47,6 +49,8 @@ class Finalizers:
         self._pools = pools
         self._duty = duty
         self._terminating: set[str] = set()
+        self._unused: set[str] = set()
+        """Those of the deleted pools that were found unused, and are in the queue or tried again by it."""
         self._coming: set[str] = set()
         """The pools that are about to be guarded."""
         self._failed: set[str] = set()
@@ -69,6 +73,7 @@ class Finalizers:
     def pool_gone(self, name: str) -> None:
         """A pool is gone from the API."""
         self._terminating.discard(name)
+        self._unused.discard(name)
         self._failed.discard(name)
         self._expect(name, False)
         self.queue.forget(name)
@@ -76,12 +81,22 @@ class Finalizers:
     def look(self) -> None:
         """Some node may have gone: deleted pools may be unused now. O(deleted pools)."""
         for name in self._terminating:
-            if not self._used(name):
+            if self._used(name):
+                self._unused.discard(name)
+            elif name not in self._unused:
+                self._unused.add(name)
                 self.queue.add(name)
 
     async def wait_settled(self) -> None:
-        """Wait until no pool is about to be guarded."""
-        await self._settled.wait()
+        """Wait until no pool is about to be guarded, but not for ever: whatever it is, others can be served."""
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                await self._settled.wait()
+        except TimeoutError:
+            _log.warning("pools cannot be guarded; nodes wait for them no longer", pools=sorted(self._coming)[:10])
+            self._failed |= self._coming
+            self._coming.clear()
+            self._settled.set()
 
     def _expect(self, name: str, coming: bool) -> None:
         if coming:

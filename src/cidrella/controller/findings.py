@@ -7,6 +7,7 @@ events (P7).
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from cidrella.core.decision import Reason
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from cidrella.core.cluster import Cluster
     from cidrella.core.decision import Finding, Node
     from cidrella.kube.events import Recorder
+
+
+_NEIGHBOURS = 100
 
 
 class Findings:
@@ -54,10 +58,11 @@ class Findings:
                 self.conflicting.discard(name)
 
     def neighbours(self, name: str) -> list[str]:
-        """The nodes that share addresses with one."""
+        """The nodes that share addresses with one, or as many of them as anybody reads about."""
         if not self._cluster.holds(name):
             return []
-        return [each.holder for each in self._cluster.conflicts(name) if isinstance(each.holder, str)]
+        others = islice(self._cluster.conflicts(name), _NEIGHBOURS)
+        return [each.holder for each in others if isinstance(each.holder, str)]
 
     def gone(self, node: Node) -> None:
         """A node is gone: nothing is said of it any more. Those who shared its addresses are to be examined."""

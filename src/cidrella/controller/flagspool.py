@@ -20,7 +20,6 @@ from cidrella.model.reading import read_pool
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from cidrella.controller.installed import Installed
     from cidrella.core.pool import PoolRange
     from cidrella.kube.client import Client
     from cidrella.model.reading import SeenPool
@@ -33,9 +32,11 @@ _NAMES_MAX = 1000
 """Names tried. There are as many pools of earlier flags still going as flags were changed while nodes used them."""
 
 
-async def ensure_flags_pool(
-    client: Client, pools: Mapping[str, SeenPool], ranges: tuple[PoolRange, ...], installed: Installed
-) -> str:
+class CannotHoldError(KubeError):
+    """The API server would make another pool of the one that it is given."""
+
+
+async def ensure_flags_pool(client: Client, pools: Mapping[str, SeenPool], ranges: tuple[PoolRange, ...]) -> str:
     """Have one undeleted pool that matches the flags, and delete the others that were made from flags.
 
     Without ranges nothing is touched, nor where the installed CRD cannot hold the pool. Returns why it is not so, in
@@ -45,15 +46,12 @@ async def ensure_flags_pool(
         return ""
     made = [pool for pool in pools.values() if pool.name.startswith(FLAGS_PREFIX) and not pool.spec.terminating]
     matching = sorted((pool for pool in made if _matches(pool, ranges)), key=lambda pool: pool.name)
-    differ = flags_pool(ranges).spec.per_node_host_bits_ipv6 is not None
-    if not matching and differ and "perNodeHostBitsIPv6" in installed.missing:
-        return "the installed ClusterCIDR CRD cannot hold sizes that differ between the families"
     try:
         kept = matching[0].name if matching else await _create(client, pools, ranges)
         for pool in made:
             if pool.name != kept:
                 await _delete(client, pool)
-    except (KubeError, msgspec.MsgspecError) as error:
+    except (KubeError, msgspec.MsgspecError, ValueError, RecursionError) as error:
         return str(error)
     return ""
 
@@ -72,8 +70,10 @@ async def _create(client: Client, pools: Mapping[str, SeenPool], ranges: tuple[P
             continue
         # With its finalizer from the start, so that it can give as soon as it is seen (P1).
         guarded = replace(wanted, metadata=replace(wanted.metadata, finalizers=[FINALIZER]))
+        body = msgspec.json.encode(guarded)
         try:
-            await client.request("POST", POOLS_PATH, body=msgspec.json.encode(guarded))
+            await _rehearse(client, body, ranges)
+            await client.request("POST", POOLS_PATH, body=body)
         except ApiError as error:
             if error.code != _CONFLICT:
                 raise
@@ -83,7 +83,13 @@ async def _create(client: Client, pools: Mapping[str, SeenPool], ranges: tuple[P
         else:
             _log.info("made a pool from --cluster-cidr", pool=name)
             return name
-    raise AssertionError("every name is taken")
+    raise CannotHoldError(f"{_NAMES_MAX} names for the pool are taken by pools of earlier flags")
+
+
+async def _rehearse(client: Client, body: bytes, ranges: tuple[PoolRange, ...]) -> None:
+    """See what the API server would store: an older CRD drops a field without a word, and once there it would give."""
+    if not _matches(read_pool(await client.request("POST", POOLS_PATH, params={"dryRun": "All"}, body=body)), ranges):
+        raise CannotHoldError("the installed ClusterCIDR CRD cannot hold sizes that differ between the families")
 
 
 async def _delete(client: Client, pool: SeenPool) -> None:

@@ -74,6 +74,7 @@ class Metrics:
             buckets=_TRIES,
             registry=self.registry,
         )
+        self._cluster: Cluster | None = None
         self._of_code = cache(self._requests.labels)
         self._of_verb = cache(self._seconds.labels)
         self._tries_of: dict[tuple[str, str], Histogram] = {}
@@ -90,7 +91,7 @@ class Metrics:
         """A node was given its blocks, so long after it was first seen without."""
         self._waited.observe(seconds)
         for block, pool in zip(decision.blocks, decision.pools, strict=True):
-            if pool is not None:
+            if pool is not None and self._knows(pool):
                 labels = _labels(block, pool)
                 self._allocations[labels] += 1
                 tries = self._tries_of.get(labels)
@@ -100,7 +101,7 @@ class Metrics:
 
     def released(self, uses: Iterable[tuple[Prefix, Pool]]) -> None:
         """A node is gone that had these blocks, each counted towards a pool."""
-        for block, pool in uses:
+        for block, pool in filter(lambda use: self._knows(use[1]), uses):
             self._releases[_labels(block, pool)] += 1
 
     def pool_gone(self, pool: Pool) -> None:
@@ -111,9 +112,14 @@ class Metrics:
             self._tries_of.pop(labels, None)
             self._tries.remove_by_labels(dict(zip(_LABELS, labels, strict=True)))
 
+    def _knows(self, pool: Pool) -> bool:
+        """Whether a pool is still there: a write that comes home late must not bring its series back."""
+        return self._cluster is None or pool.name in self._cluster.pools
+
     def attach(self, cluster: Cluster, gauges: Mapping[str, Callable[[], float]]) -> None:
         """Read the rest from the books, and from the controller's own gauges, whenever somebody asks."""
         assert gauges.keys() == GAUGES.keys()
+        self._cluster = cluster
         self.registry.register(_Books(cluster, gauges, self._allocations, self._releases))
 
 
@@ -140,7 +146,7 @@ class _Books(Collector):
             f"{_SET}_usage_cidrs", "The part of a range that is not free, 0 to 1.", labels=_LABELS
         )
         most = GaugeMetricFamily(f"{_SET}_max_cidrs", "The blocks that a range is divided into.", labels=_LABELS)
-        for pool in self._cluster.pools.values():
+        for pool in list(self._cluster.pools.values()):  # pools may come and go meanwhile, on another thread
             for labels, view in zip(_series(pool), pool.views, strict=True):
                 allocations.add_metric(labels, self._allocations.get(labels, 0))
                 releases.add_metric(labels, self._releases.get(labels, 0))

@@ -38,6 +38,8 @@ _NAMED = 10
 _MESSAGE_MAX = 1024
 _PERIOD = 1.0
 """Seconds between two writes of one pool's status (P5)."""
+_AGAIN = 60.0
+"""Seconds after which the same is written again where the API shows something else: another may have written there."""
 _WORKERS = 4
 _RATE = 50.0
 """Status writes a second, all pools together: a small part of what an API server does."""
@@ -134,6 +136,8 @@ class StatusWriter:
         self._queue: WorkQueue[str] = WorkQueue(base=1.0, cap=60.0)
         self._written: dict[str, tuple[str, float, ClusterCIDRStatus]] = {}
         """For a pool: its uid, when its status was last written, and what it was."""
+        self._failing: set[str] = set()
+        """The pools whose last write failed, and which are tried again when their delay is over."""
         self._next_write = 0.0
         self._looked_at: dict[str, tuple[object, ...]] = {}
         """For a pool: what its status depends on, as it was when it was last found to be true."""
@@ -142,10 +146,17 @@ class StatusWriter:
         """Something changed that a status may speak of."""
         self._changed.set()
 
+    def resume(self) -> None:
+        """This replica leads, again perhaps: others may have written since it did."""
+        self._written.clear()
+        self._looked_at.clear()
+        self.touch()
+
     def pool_gone(self, name: str) -> None:
         """A pool is gone from the API."""
         self._written.pop(name, None)
         self._looked_at.pop(name, None)
+        self._failing.discard(name)
         self._queue.forget(name)
 
     async def run(self) -> None:
@@ -174,16 +185,16 @@ class StatusWriter:
         basis = (pool, seen.status, len(usage.nodes), *counts)
         # Of a deleted pool the status names nodes, which may change while their number does not.
         if pool.spec.terminating or self._looked_at.get(name) != basis:
-            if self._stale(seen) is not None:
-                self._queue.add(name)
-            else:
+            if self._stale(seen) is None:
                 self._looked_at[name] = basis
+            elif name not in self._failing:
+                self._queue.add(name)
 
     def _stale(self, seen: SeenPool) -> ClusterCIDRStatus | None:
         """The status that a pool ought to have; None where it has it, was told so already, or cannot be told yet.
 
         Of a pool that is about to be guarded there is nothing true to say but that it gives nothing for a moment (P1).
-        What the API server made of a status is not compared with what was sent more than once: a server that drops a
+        Where the API server made something else of what was sent, that is not sent again at once: a server that drops a
         field must not be written to for ever.
         """
         if not (seen.spec.guarded or seen.spec.terminating or seen.spec.problem):
@@ -191,8 +202,9 @@ class StatusWriter:
         wanted = pool_status(self._cluster, seen, self._clock())
         if seen.status is not None and _same(wanted, seen.status):
             return None
-        uid, _, written = self._written.get(seen.name, ("", 0.0, None))
-        if uid == seen.uid and written is not None and _same(wanted, written):
+        uid, at, written = self._written.get(seen.name, ("", 0.0, None))
+        now = asyncio.get_running_loop().time()
+        if uid == seen.uid and written is not None and _same(wanted, written) and now - at < _AGAIN:
             return None
         return wanted
 
@@ -206,6 +218,7 @@ class StatusWriter:
 
     async def _write(self, name: str) -> None:
         await self._turn()
+        self._failing.discard(name)
         seen = self._pools.get(name)
         if seen is None or not self._duty.on or (wanted := self._stale(seen)) is None:
             self._queue.forget(name)
@@ -221,6 +234,7 @@ class StatusWriter:
         except KubeError as error:
             self._written.pop(name, None)
             if not (isinstance(error, ApiError) and error.code == _GONE):
+                self._failing.add(name)
                 _log.warning("a pool's status cannot be written", pool=name, error=str(error))
                 self._queue.retry(name)
         else:

@@ -12,7 +12,7 @@ Rules:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -91,8 +91,7 @@ class Cluster:
     def add_pool(self, spec: PoolSpec) -> Pool:
         """Take a pool in; it knows at once what is held in its ranges (A7, N2, P6).
 
-        O(log of the pools); O(held) if something in its ranges is held, or its block size is a new one. A pool that
-        changes (it turned terminating, say) is removed and added again.
+        O(log of the pools); O(held) if something in its ranges is held, or its block size is a new one.
         """
         assert spec.name not in self._pools, f"there is a pool {spec.name} already"
         pool = Pool(spec, tuple(self.spaces[each.cidr.family].view(each.cidr, each.length) for each in spec.ranges))
@@ -106,6 +105,23 @@ class Cluster:
             held = [view.block_range for view in pool.views if view.free < view.capacity]
             self._recount(each.holder for cidr in held for each in self.spaces[cidr.family].holdings(cidr))
         return pool
+
+    def change_pool(self, spec: PoolSpec) -> None:
+        """Take in what became of a pool. O(log of the pools) where it only came to give, or gives no more (P1, S6).
+
+        Anything else that changed counts as if it had been removed and added again.
+        """
+        pool = self._pools[spec.name]
+        if replace(pool.spec, terminating=spec.terminating, guarded=spec.guarded) != spec:
+            self.remove_pool(spec.name)
+            self.add_pool(spec)
+            return
+        if pool.spec.gives:
+            self._index.remove(pool)
+        pool.spec = spec
+        if spec.gives:
+            self._index.add(pool)
+            self._givers_added += 1
 
     def remove_pool(self, name: str) -> None:
         """Let a pool go. Its nodes keep and occupy their blocks (P7). O(nodes that use it)."""

@@ -112,6 +112,11 @@ class AdaptiveLimit:
         self._in_flight += 1
         return self._clock()
 
+    def abandoned(self) -> None:
+        """Nobody waits for its answer any more, which says nothing of the server."""
+        self._in_flight -= 1
+        self._changed.set()
+
     def ended(self, began: float, error: KubeError | None) -> None:
         """It was answered, or not. None is a success."""
         self._in_flight -= 1

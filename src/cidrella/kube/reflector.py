@@ -31,7 +31,7 @@ from cidrella.kube.backoff import Backoff
 from cidrella.kube.complaints import Complaints
 from cidrella.kube.errors import ApiError
 from cidrella.kube.mirror import Change, Named, T
-from cidrella.kube.reflector_settings import ReflectorSettings
+from cidrella.kube.reflector_settings import Absence, ReflectorSettings
 from cidrella.kube.replica import Listing, Replica
 from cidrella.kube.watchfaults import FAULTS, ShortWatchError, StallError
 from cidrella.kube.wire import LineSplitter
@@ -48,6 +48,8 @@ __all__ = ["Change", "Named", "Reflector", "ReflectorSettings"]
 
 _log = structlog.get_logger()
 
+_ABSENCES: Final = 5
+"""Answers in a row that say that there is no such collection, before what is known of it is taken for gone."""
 _FAILURES: Final = 3
 """Watches of one version that fail in a row before it is given up for a list."""
 _HEARD: Final = 0.1
@@ -86,6 +88,7 @@ class Reflector(Generic[T]):
         self._complaints = Complaints(path)
         self._replica: Replica[T] = Replica(decode, self._complaints)
         self._failures = 0
+        self._absences = 0
         self._watched_from = ""
         """The version that the last watch began with."""
         self._callers: list[asyncio.Future[None]] = []
@@ -145,6 +148,7 @@ class Reflector(Generic[T]):
         callers, self._callers = self._callers, []
         try:
             changes = self._replica.replace(await self._read_pages())
+            self._absences = 0
             self._answered()
             self._synced.set()
             self._tell(changes)
@@ -166,11 +170,20 @@ class Reflector(Generic[T]):
                 del reply  # a page at a time is enough to have in memory
                 params["continue"] = listing.next_page
         except ApiError as error:
-            if not watchfaults.is_absence(error):
+            if not watchfaults.is_absence(error) or not self._believes_absence():
                 raise
             listing = Listing()
         self._note_absence(not listing.version)
         return listing
+
+    def _believes_absence(self) -> bool:
+        """Whether the server does not serve this, if it says so once more."""
+        self._absences += 1
+        if self._settings.absence is Absence.NEVER:
+            return False
+        if not self.objects:
+            return True
+        return self._settings.absence is Absence.REPEATED and self._absences >= _ABSENCES
 
     def _note_absence(self, absent: bool) -> None:
         if absent != self.absent:

@@ -3,6 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
+
+
+class Absence(Enum):
+    """When a 404 is believed to say that the server does not serve the collection. It may be a stray one."""
+
+    NEVER = "never"
+    """It is part of every API server: whoever says so is not one, or not well."""
+    UNSEEN = "unseen"
+    """While nothing of it was ever seen."""
+    REPEATED = "repeated"
+    """Also later, if it is said several times in a row: its CRD was removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,5 +39,6 @@ class ReflectorSettings:
     """The longest pause where we are not allowed (401, 403): it takes a person to change that."""
     retry_after_max: float = 120.0
     """What a server asks for with Retry-After is granted up to this."""
+    absence: Absence = Absence.REPEATED
     absent_period: float = 10.0
     """How often to ask again for what the server does not serve (404)."""

@@ -43,9 +43,9 @@ class EventSettings:
     """After so long without it, the same event is a new one."""
     update_period: float = 30.0
     """How often, at most, the count of one event is told."""
-    pending_max: int = 1000
+    pending_max: int = 5000
     """New events that wait to be told."""
-    series_max: int = 2000
+    series_max: int = 5000
     """Series remembered, of at most about 2 KB each."""
     timeout: float = 5.0
     """What one request may take."""

@@ -14,6 +14,7 @@ from cidrella.model.objects import (
     IPV6_FIRST,
     POOL_ANNOTATION,
     UNINITIALIZED_TAINT,
+    LeanNodeSpec,
 )
 
 if TYPE_CHECKING:
@@ -22,11 +23,15 @@ if TYPE_CHECKING:
     from cidrella.model.objects import (
         ClusterCIDR,
         ClusterCIDRSpec,
+        LeanNode,
         Node,
         NodeSelector,
         NodeSelectorRequirement,
         ServiceCIDR,
     )
+
+
+_NO_SPEC = LeanNodeSpec()
 
 
 def pool_spec(obj: ClusterCIDR, *, live: bool = False) -> PoolSpec:
@@ -41,17 +46,17 @@ def pool_spec(obj: ClusterCIDR, *, live: bool = False) -> PoolSpec:
     )
 
 
-def node_facts(obj: Node) -> decision.Node:
+def node_facts(obj: Node | LeanNode) -> decision.Node:
     """What bears on the blocks of a node. Its podCIDRs are handed on as they stand (N7)."""
-    only_one = [obj.spec.pod_cidr] if obj.spec.pod_cidr else []
+    metadata, spec = obj.metadata, obj.spec or _NO_SPEC
     return decision.Node(
-        name=obj.metadata.name,
-        labels=obj.metadata.labels,
-        uid=obj.metadata.uid,
-        pod_cidrs=tuple(obj.spec.pod_cidrs or only_one),
-        pool=obj.metadata.annotations.get(POOL_ANNOTATION, ""),
-        terminating=obj.metadata.deletion_timestamp is not None,
-        uninitialized=any(taint.key == UNINITIALIZED_TAINT for taint in obj.spec.taints),
+        metadata.name,
+        metadata.labels or {},
+        metadata.uid or "",
+        tuple(spec.pod_cidrs or ((spec.pod_cidr,) if spec.pod_cidr else ())),
+        (metadata.annotations or {}).get(POOL_ANNOTATION, ""),
+        metadata.deletion_timestamp is not None,
+        any(taint.key == UNINITIALIZED_TAINT for taint in spec.taints or ()),
     )
 
 

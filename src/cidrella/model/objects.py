@@ -113,6 +113,37 @@ class Node(_Object, frozen=True, kw_only=True):
     spec: Nullable[NodeSpec] = field(default_factory=NodeSpec)
 
 
+class LeanTaint(Struct):
+    """A taint, by its key."""
+
+    key: str
+
+
+class LeanMeta(Struct, rename="camel"):
+    """What is in use of a node's metadata."""
+
+    name: str
+    uid: str | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    deletion_timestamp: str | None = None
+
+
+class LeanNodeSpec(Struct):
+    """What is in use of a node's spec."""
+
+    pod_cidr: str | None = field(default=None, name="podCIDR")
+    pod_cidrs: list[str] | None = field(default=None, name="podCIDRs")
+    taints: list[LeanTaint] | None = None
+
+
+class LeanNode(Struct):
+    """A Node with nothing done to what comes in, null included: thousands do, again and again."""
+
+    metadata: LeanMeta
+    spec: LeanNodeSpec | None = None
+
+
 class ServiceCIDRSpec(_Object, frozen=True, kw_only=True):
     """The ranges that Services get their addresses from."""
 

@@ -10,29 +10,28 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
-from cidrella.core import decision
 from cidrella.core.pool import PoolSpec
 from cidrella.core.prefix import Prefix, PrefixError
-from cidrella.model.convert import pool_spec
+from cidrella.model.convert import node_facts, pool_spec
 from cidrella.model.decode import decode
 from cidrella.model.objects import (
-    POOL_ANNOTATION,
-    UNINITIALIZED_TAINT,
     ClusterCIDR,
     ClusterCIDRSpec,
     ClusterCIDRStatus,
+    LeanNode,
     ObjectMeta,
     ServiceCIDR,
 )
 from cidrella.model.validate import validate_cluster_cidr
 
 if TYPE_CHECKING:
+    from cidrella.core import decision
     from cidrella.model.decode import Problem
 
     Json = bytes | msgspec.Raw
 
 
-K = TypeVar("K", ClusterCIDR, ServiceCIDR)
+K = TypeVar("K", LeanNode, ClusterCIDR, ServiceCIDR)
 
 
 class SeenPool(NamedTuple):
@@ -63,34 +62,6 @@ class SeenServiceRanges(NamedTuple):
     unreadable: tuple[str, ...]
 
 
-class _Taint(msgspec.Struct):
-    key: str
-
-
-class _NodeMeta(msgspec.Struct, rename="camel"):
-    name: str
-    uid: str | None = None
-    labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
-    deletion_timestamp: str | None = None
-
-
-class _NodeSpec(msgspec.Struct):
-    pod_cidr: str | None = msgspec.field(default=None, name="podCIDR")
-    pod_cidrs: list[str] | None = msgspec.field(default=None, name="podCIDRs")
-    taints: list[_Taint] | None = None
-
-
-class _Node(msgspec.Struct):
-    """A Node with what is in use of it and nothing done to it: thousands come in, again and again."""
-
-    metadata: _NodeMeta
-    spec: _NodeSpec | None = None
-
-
-_NO_SPEC = _NodeSpec()
-
-
 class _Pool(msgspec.Struct):
     metadata: ObjectMeta
     spec: ClusterCIDRSpec
@@ -102,7 +73,7 @@ class _AnyPool(msgspec.Struct):
     status: msgspec.Raw = msgspec.Raw(b"null")
 
 
-_NODE = msgspec.json.Decoder(_Node)
+_NODE = msgspec.json.Decoder(LeanNode)
 _POOL = msgspec.json.Decoder(_Pool)
 _ANY_POOL = msgspec.json.Decoder(_AnyPool)
 _STATUS: msgspec.json.Decoder[ClusterCIDRStatus | None] = msgspec.json.Decoder(ClusterCIDRStatus | None)
@@ -110,20 +81,8 @@ _SERVICE = msgspec.json.Decoder(ServiceCIDR)
 
 
 def read_node(raw: Json) -> decision.Node:
-    """What bears on the blocks of a node: the same as `node_facts` of a decoded one."""
-    node = _NODE.decode(raw)
-    metadata, spec = node.metadata, node.spec or _NO_SPEC
-    if not metadata.name:
-        raise msgspec.ValidationError("it has no metadata.name")
-    return decision.Node(
-        metadata.name,
-        metadata.labels or {},
-        metadata.uid or "",
-        tuple(spec.pod_cidrs or ((spec.pod_cidr,) if spec.pod_cidr else ())),
-        (metadata.annotations or {}).get(POOL_ANNOTATION, ""),
-        metadata.deletion_timestamp is not None,
-        any(taint.key == UNINITIALIZED_TAINT for taint in spec.taints or ()),
-    )
+    """What bears on the blocks of a node."""
+    return node_facts(_named(_NODE.decode(raw)))
 
 
 def read_pool(raw: Json) -> SeenPool:

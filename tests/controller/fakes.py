@@ -1,0 +1,87 @@
+"""What the parts of the controller need around them, without an API: a client that does as it is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from cidrella.controller.allocation import Allocation
+from cidrella.controller.duty import Duty
+from cidrella.controller.metrics import Metrics
+from cidrella.core.cluster import Cluster
+from cidrella.kube.limiter import AdaptiveLimit
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from cidrella.controller.findings import Findings
+    from cidrella.core.decision import Node
+    from cidrella.kube.client import Client
+
+
+class FakeClient:
+    """Notes what is sent, and answers each PATCH as `answer` does."""
+
+    def __init__(self, answer: Callable[[str], Awaitable[None]]) -> None:
+        self.answer = answer
+        self.sent: list[tuple[str, Any]] = []
+
+    async def patch(self, path: str, body: object, _kind: object, **_: object) -> None:
+        self.sent.append((path, body))
+        await self.answer(path)
+
+    @property
+    def client(self) -> Client:
+        return cast("Client", self)
+
+
+class _Quiet:
+    def not_available(self, *_: object) -> None:
+        """Nobody is told."""
+
+    def examine(self, *_: object) -> None:
+        """Nobody is told."""
+
+
+class Office:
+    """Nodes being served, with everything that takes."""
+
+    def __init__(self, fake: FakeClient) -> None:
+        self.cluster = Cluster()
+        self.nodes: dict[str, Node] = {}
+        self.duty = Duty(lambda: True)
+        self.limit = AdaptiveLimit()
+        self.failures: list[BaseException] = []
+        self.allocation = Allocation(
+            fake.client,
+            self.cluster,
+            self.nodes,
+            self.duty,
+            cast("Findings", _Quiet()),
+            Metrics(),
+            self.limit,
+            books_changed=self._wake,
+            pools_settled=_at_once,
+            fail=self.failures.append,
+            wait_for_labels=True,
+            annotate=True,
+            serves=True,
+        )
+
+    def _wake(self) -> None:
+        self.allocation.wake()
+
+    def see(self, node: Node) -> None:
+        """The watch tells of a node."""
+        self.nodes[node.name] = node
+        self.cluster.observe(node)
+        self.allocation.node_seen(node)
+
+    def lose(self, name: str) -> None:
+        """The watch tells that a node is gone."""
+        del self.nodes[name]
+        self.cluster.forget(name)
+        self.allocation.node_gone(name)
+
+
+async def _at_once() -> None:
+    pass
