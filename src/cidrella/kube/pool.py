@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 IDLE_MAX: Final = 15.0
 """Seconds for which a connection is kept without use."""
 
+_CLOSING: Final = 1.0
+"""Seconds that the event loop has to put closed connections away."""
+
 
 class Pool:
     """The connections of one client, at most `size` in use."""
@@ -79,7 +82,7 @@ class Pool:
         for each in alive:
             each.abort()
         if alive:
-            await asyncio.wait([each.lost for each in alive])
+            await asyncio.wait([each.lost for each in alive], timeout=_CLOSING)
 
     def _kept(self, tls: ssl.SSLContext | None, now: float) -> Connection | None:
         """An idle connection that is as good as new."""
