@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,6 @@ from tests.testenv.certs import Authority
 from tests.testenv.cluster import free_port
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import AsyncIterator, Callable, Coroutine
     from pathlib import Path
 
@@ -161,7 +161,7 @@ def test_bytes_while_idle(run: Any) -> None:
         async with listening, Client(Access(url)) as client:
             assert await client.get("/x", dict) == {}
             answered.set()
-            await gone.wait()
+            await asyncio.wait_for(gone.wait(), pool.IDLE_MAX - 5)
             assert await client.get("/x", dict) == {}
 
     run(scenario())
@@ -343,6 +343,31 @@ def test_reading_ahead_has_a_limit(run: Any) -> None:
         assert len(await connection.piece()) == http1.READ_AHEAD - len(head) + 2
         assert wire.done == ["write", "pause", "resume"]
         connection.abort()
+
+    run(scenario())
+
+
+class WiredDialer(dialing.Dialer):
+    """Connections to nowhere."""
+
+    async def dial(self, *_: object) -> Connection:
+        return wired()[0]
+
+
+def test_connections_belong_to_their_certificates(run: Any) -> None:
+    """One that was made with what has been replaced meanwhile is not used again, even if it was in use then."""
+
+    async def scenario() -> None:
+        connections = pool.Pool(WiredDialer("https://h", "", ""), 4)
+        old, new = (ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) for _ in range(2))
+        later = asyncio.get_running_loop().time() + 60
+        first, second = await connections.take(old, later), await connections.take(new, later)
+        connections.give_back(second)
+        connections.give_back(first)
+        assert not first.reusable
+        assert await connections.take(new, later) is second
+        assert await connections.take(new, later) is not first
+        await connections.close()
 
     run(scenario())
 
