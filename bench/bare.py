@@ -1,6 +1,6 @@
 """The bare limit: what the same requests cost with nothing around them. A process of its own, for `bench.cluster`.
 
-Four works, through the HTTP library that the controller uses, on one event loop, with nothing kept and nothing decided:
+Four works, through the transport that the controller uses, on one event loop, with nothing kept and nothing decided:
 
 - `patch`: list the nodes, then send each its PATCH, so many at a time; then wait to be ended, as a controller would.
 - `sweep`: the same for a few hundred nodes at each of several concurrencies, in turns; prints their rates as JSON.
@@ -17,12 +17,15 @@ import json
 import ssl
 import statistics
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import urlencode
 
-import aiohttp
 import msgspec
 import uvloop
-from yarl import URL
+
+from cidrella.kube.credentials import Access, Credentials
+from cidrella.kube.transport import Call, Transport
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
@@ -33,10 +36,11 @@ WATCHING = "watching"
 _NODES = "/api/v1/nodes"
 _PAGE = 500
 _SWEEPS = 3
-_PATCH_HEADERS = {
-    "Content-Type": "application/strategic-merge-patch+json",
-    "Accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
-}
+_JSON = "application/json"
+_PATCH = "application/strategic-merge-patch+json"
+_METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+_TIMEOUT = 600.0
+_CONNECTIONS = 10_000
 
 
 class _Meta(msgspec.Struct):
@@ -75,11 +79,12 @@ _P = TypeVar("_P", bound=_PageOfNothing)
 
 
 class Bare:
-    """The requests, on a session."""
+    """The requests, on a transport."""
 
-    def __init__(self, session: aiohttp.ClientSession, server: str, cidrs: Iterator[str]) -> None:
-        self._session = session
-        self._server = server
+    def __init__(self, transport: Transport, credentials: Credentials, server: str, cidrs: Iterator[str]) -> None:
+        self._transport = transport
+        self._credentials = credentials
+        self._nodes = f"{server}{_NODES}"
         self._cidrs = cidrs
 
     async def pages(self, kind: type[_P]) -> AsyncIterator[_P]:
@@ -105,11 +110,8 @@ class Bare:
                 "spec": {"podCIDR": cidr, "podCIDRs": [cidr]},
             }
         )
-        url = URL(f"{self._server}{_NODES}/{node.name}?fieldValidation=Ignore", encoded=True)
-        async with self._session.patch(url, data=body, headers=_PATCH_HEADERS) as reply:
-            text = await reply.read()
-            if reply.status != 200:
-                raise RuntimeError(f"PATCH of {node.name}: {reply.status} {text[:200]!r}")
+        url = f"{self._nodes}/{node.name}?fieldValidation=Ignore"
+        await self._exchange(Call("PATCH", url, body, _PATCH, _METADATA_ONLY))
 
     async def patch_all(self, nodes: Sequence[_Meta], concurrency: int) -> float:
         """All of them, so many at a time. Returns the seconds it took."""
@@ -126,24 +128,28 @@ class Bare:
     async def arrivals(self) -> None:
         """For ever: a PATCH for each node that comes."""
         version = msgspec.json.decode(await self._get({"limit": "1"}), type=_PageOfNothing).metadata.resource_version
-        url = URL(f"{self._server}{_NODES}").with_query(watch="true", resourceVersion=version)
+        query = urlencode({"watch": "true", "resourceVersion": version})
+        call = Call("GET", f"{self._nodes}?{query}", None, _JSON, _JSON)
         event = msgspec.json.Decoder(_Event)
-        async with self._session.get(url) as reply, asyncio.TaskGroup() as tasks:
-            print(WATCHING, flush=True)
-            rest = b""
-            async for chunk in reply.content.iter_any():
-                *lines, rest = (rest + chunk).split(b"\n")
-                for each in map(event.decode, lines):
-                    if each.type == "ADDED" and not each.object.spec.pod_cidr:
-                        tasks.create_task(self.patch(each.object.metadata))
+        async with asyncio.TaskGroup() as tasks:
+            with closing(await self._transport.open(call, self._credentials)) as reply:
+                print(WATCHING, flush=True)
+                rest = b""
+                async for chunk in reply.chunks():
+                    *lines, rest = (rest + chunk).split(b"\n")
+                    for each in map(event.decode, lines):
+                        if each.type == "ADDED" and not each.object.spec.pod_cidr:
+                            tasks.create_task(self.patch(each.object.metadata))
         raise RuntimeError("the watch ended")
 
     async def _get(self, query: dict[str, str]) -> bytes:
-        async with self._session.get(URL(f"{self._server}{_NODES}").with_query(query)) as reply:
-            text = await reply.read()
-            if reply.status != 200:
-                raise RuntimeError(f"list: {reply.status} {text[:200]!r}")
-            return text
+        return await self._exchange(Call("GET", f"{self._nodes}?{urlencode(query)}", None, _JSON, _JSON))
+
+    async def _exchange(self, call: Call) -> bytes:
+        reply = await self._transport.exchange(call, self._credentials, None)
+        if reply.code != 200:
+            raise RuntimeError(f"{call}: {reply.code} {reply.body[:200]!r}")
+        return reply.body
 
 
 async def sweep(bare: Bare, count: int) -> dict[int, float]:
@@ -163,13 +169,9 @@ async def work(options: argparse.Namespace) -> None:
     tls = ssl.create_default_context(cafile=options.ca)
     tls.load_cert_chain(options.certificate, options.key)
     cidrs = (str(each) for each in ipaddress.ip_network(options.range).subnets(new_prefix=LENGTH))
-    async with aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(ssl=tls, limit=0),
-        timeout=aiohttp.ClientTimeout(total=None),
-        headers={"Accept-Encoding": "identity", "User-Agent": "cidrella-bench"},
-        cookie_jar=aiohttp.DummyCookieJar(),
-    ) as session:
-        bare = Bare(session, options.server, cidrs)
+    transport = Transport(Access(options.server), timeout=_TIMEOUT, connections=_CONNECTIONS)
+    bare = Bare(transport, Credentials("", tls), options.server, cidrs)
+    try:
         match options.work:
             case "list":
                 began = time.perf_counter()
@@ -183,6 +185,8 @@ async def work(options: argparse.Namespace) -> None:
             case _:
                 await bare.patch_all(await bare.waiting(), options.concurrency)
                 await asyncio.Event().wait()
+    finally:
+        await transport.close()
 
 
 def main() -> None:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final, Self, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
-from yarl import URL
 
 from cidrella.kube.errors import KubeError, MalformedReplyError, quote, refusal
 from cidrella.kube.transport import Call, Reply, Transport
@@ -193,9 +192,9 @@ class Client:
         fresh = await self.access.credentials()
         return None if fresh is rejected else fresh
 
-    def _url(self, path: str, params: Mapping[str, str] | None) -> URL:
+    def _url(self, path: str, params: Mapping[str, str] | None) -> str:
         query = f"?{urlencode(params)}" if params else ""
-        return URL(f"{self.access.server}{path}{query}", encoded=True)
+        return f"{self.access.server}{path}{query}"
 
 
 def _check(call: Call, reply: Reply) -> None:
