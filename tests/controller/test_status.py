@@ -122,12 +122,18 @@ def test_what_others_wrote_while_they_led_is_put_right() -> None:
 
         cluster, duty, fake = Cluster(), Duty(lambda: True), FakeClient(answer)
         written = spec("p", "10.0.0.0/24 /28")
-        cluster.add_pool(written)
-        pools = {"p": SeenPool(ObjectMeta(name="p", uid="u"), written, None)}
+        coming = replace(written, guarded=False)
+        cluster.add_pool(coming)
+        pools = {"p": SeenPool(ObjectMeta(name="p", uid="u"), coming, None)}
         writer = StatusWriter(fake.client, cluster, pools, duty, lambda: NOW)
         running = asyncio.ensure_future(writer.run())
         duty.take_up()
         writer.resume()
+        await asyncio.sleep(0.1)
+        assert fake.sent == []  # nothing is said of a pool that is about to be guarded
+        cluster.change_pool(written)
+        pools["p"] = pools["p"]._replace(spec=written)
+        writer.touch()
         async with asyncio.timeout(10):
             while len(fake.sent) < 1:
                 await asyncio.sleep(0.01)

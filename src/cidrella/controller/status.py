@@ -182,7 +182,7 @@ class StatusWriter:
         pool = self._cluster.pools[name]
         usage = self._cluster.usage(pool)
         counts = [(view.free, usage.allocated(view.family)) for view in pool.views]
-        basis = (pool, seen.status, len(usage.nodes), *counts)
+        basis = (pool.spec, seen.status, len(usage.nodes), *counts)
         # Of a deleted pool the status names nodes, which may change while their number does not.
         if pool.spec.terminating or self._looked_at.get(name) != basis:
             if self._stale(seen) is None:
