@@ -13,7 +13,7 @@ import structlog
 from msgspec.structs import replace
 
 from cidrella.kube.errors import ApiError, KubeError
-from cidrella.model.flags import FLAGS_PREFIX, flags_pool
+from cidrella.model.flags import FLAGS_PREFIX, flags_pool, matches_flags
 from cidrella.model.objects import FINALIZER, POOLS_PATH
 from cidrella.model.reading import read_pool
 
@@ -45,7 +45,7 @@ async def ensure_flags_pool(client: Client, pools: Mapping[str, SeenPool], range
     if not ranges:
         return ""
     made = [pool for pool in pools.values() if pool.name.startswith(FLAGS_PREFIX) and not pool.spec.terminating]
-    matching = sorted((pool for pool in made if _matches(pool, ranges)), key=lambda pool: pool.name)
+    matching = sorted((pool for pool in made if matches_flags(pool.spec, ranges)), key=lambda pool: pool.name)
     try:
         kept = matching[0].name if matching else await _create(client, pools, ranges)
         for pool in made:
@@ -54,11 +54,6 @@ async def ensure_flags_pool(client: Client, pools: Mapping[str, SeenPool], range
     except (KubeError, msgspec.MsgspecError, ValueError, RecursionError) as error:
         return str(error)
     return ""
-
-
-def _matches(pool: SeenPool, ranges: tuple[PoolRange, ...]) -> bool:
-    """The same ranges, sizes and order, for every node. An invalid pool has no ranges, and matches nothing."""
-    return pool.spec.ranges == ranges and pool.spec.selector is None
 
 
 async def _create(client: Client, pools: Mapping[str, SeenPool], ranges: tuple[PoolRange, ...]) -> str:
@@ -78,7 +73,7 @@ async def _create(client: Client, pools: Mapping[str, SeenPool], ranges: tuple[P
             if error.code != _CONFLICT:
                 raise
             found = read_pool(await client.request("GET", f"{POOLS_PATH}/{name}"))
-            if _matches(found, ranges) and not found.spec.terminating:
+            if matches_flags(found.spec, ranges) and not found.spec.terminating:
                 return name
         else:
             _log.info("made a pool from --cluster-cidr", pool=name)
@@ -88,7 +83,8 @@ async def _create(client: Client, pools: Mapping[str, SeenPool], ranges: tuple[P
 
 async def _rehearse(client: Client, body: bytes, ranges: tuple[PoolRange, ...]) -> None:
     """See what the API server would store: an older CRD drops a field without a word, and once there it would give."""
-    if not _matches(read_pool(await client.request("POST", POOLS_PATH, params={"dryRun": "All"}, body=body)), ranges):
+    stored = read_pool(await client.request("POST", POOLS_PATH, params={"dryRun": "All"}, body=body))
+    if not matches_flags(stored.spec, ranges):
         raise CannotHoldError("the installed ClusterCIDR CRD cannot hold sizes that differ between the families")
 
 

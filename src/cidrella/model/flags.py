@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Final
 
 from cidrella.core.pool import PoolRange
 from cidrella.core.prefix import Family, Prefix, PrefixError
-from cidrella.model.convert import pool_spec
 from cidrella.model.objects import FAMILY_ORDER_ANNOTATION, IPV6_FIRST, ClusterCIDR, ClusterCIDRSpec, ObjectMeta
 from cidrella.model.rules import HOST_BITS_MIN
-from cidrella.model.validate import validate_cluster_cidr
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from cidrella.core.pool import PoolSpec
 
 FLAGS_PREFIX: Final = "created-from-flags-"
 """How the names of pools made from flags begin (F1)."""
@@ -143,11 +143,11 @@ def flags_pool(ranges: tuple[PoolRange, ...], attempt: int = 0) -> ClusterCIDR:
     )
 
 
-def matches_flags(obj: ClusterCIDR, ranges: tuple[PoolRange, ...]) -> bool:
-    """Whether a pool gives any node what the flags ask for: same ranges, same sizes, same order, no selector (F1)."""
-    if validate_cluster_cidr(obj):
-        return False
-    spec = pool_spec(obj)
+def matches_flags(spec: PoolSpec, ranges: tuple[PoolRange, ...]) -> bool:
+    """Whether a pool gives any node what the flags ask for: same ranges, same sizes, same order, no selector (F1).
+
+    An invalid pool has no ranges, and matches nothing.
+    """
     return spec.ranges == ranges and spec.selector is None
 
 
