@@ -30,6 +30,7 @@ _SYSTEM = ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/etc", "/proc", "/dev")
 # $1: an empty directory, for the new root. Then triples: kind, path outside, path inside. After "--", the command.
 _ENTER = """
 set -eu
+PATH=$PATH:/usr/sbin:/sbin
 umask 022
 root=$1; shift
 mount -t tmpfs -o mode=755 tmpfs "$root"

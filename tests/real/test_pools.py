@@ -306,4 +306,4 @@ def _status_writes(site: Site, pool: str) -> list[Json]:
     """What was written as the status of a pool, of this one and no other of its name."""
     uid = site.pool(pool)["metadata"]["uid"]
     asked = (each for each in requests(site.cluster.audit_log) if each.subresource == "status" and each.name == pool)
-    return [each.body["status"] for each in asked if each.body and each.body["metadata"]["uid"] == uid]
+    return [each.body["status"] for each in asked if (each.body or {}).get("metadata", {}).get("uid") == uid]
