@@ -135,3 +135,6 @@ def test_nowhere_to_write_to() -> None:
     set_up_logs("info", "json", stream := io.StringIO())
     stream.close()
     _log.info("said to nobody")
+    set_up_logs("info", "json", again := io.StringIO())
+    _log.info("said to somebody")
+    assert [line["event"] for line in lines(again)] == ["said to somebody"]

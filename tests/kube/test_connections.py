@@ -6,10 +6,9 @@ import asyncio
 import socket
 import ssl
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-import uvloop
 
 from cidrella.kube import dialing, http1, pool
 from cidrella.kube.client import Client
@@ -18,20 +17,6 @@ from cidrella.kube.errors import NoAnswerError
 from cidrella.kube.http1 import Connection
 from cidrella.kube.transport import Call, Transport
 from tests.kube.talking import CLOSE, HEAD, REPLY, talking
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
-
-@pytest.fixture(params=["asyncio", "uvloop"])
-def run(request: pytest.FixtureRequest) -> Callable[[Coroutine[Any, Any, None]], None]:
-    """What runs a scenario, within a minute."""
-    with_loop = {"asyncio": asyncio.run, "uvloop": uvloop.run}[request.param]
-
-    def within_a_minute(scenario: Coroutine[Any, Any, None]) -> None:
-        with_loop(asyncio.wait_for(scenario, 60))
-
-    return within_a_minute
 
 
 def test_a_connection_is_used_again(run: Any) -> None:

@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import uvloop
 
 from cidrella.kube import dialing
 from cidrella.kube.client import Client
@@ -22,19 +21,8 @@ from tests.testenv.certs import Authority
 from tests.testenv.cluster import free_port
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine
+    from collections.abc import AsyncIterator
     from pathlib import Path
-
-
-@pytest.fixture(params=["asyncio", "uvloop"])
-def run(request: pytest.FixtureRequest) -> Callable[[Coroutine[Any, Any, None]], None]:
-    """What runs a scenario, within a minute."""
-    with_loop = {"asyncio": asyncio.run, "uvloop": uvloop.run}[request.param]
-
-    def within_a_minute(scenario: Coroutine[Any, Any, None]) -> None:
-        with_loop(asyncio.wait_for(scenario, 60))
-
-    return within_a_minute
 
 
 def test_a_name_that_cannot_be_one(run: Any) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.real.site import Replica, Site
+    from tests.testenv.cluster import Cluster
 
 NODE_LIST = r"^/api/v1/nodes\?(?!.*watch=)"
 NODE_WATCH = r"^/api/v1/nodes\?.*watch="
@@ -42,14 +43,19 @@ class Behind:
         return self.replica(*flags).start()
 
 
+def proxy_before(cluster: Cluster) -> FaultProxy:
+    """A proxy before the API server, with TLS on both of its sides; to be entered."""
+    serving = cluster.authority.server("fault-proxy")
+    return FaultProxy(
+        cluster.server, certificate=serving.certificate, key=serving.key, ca=cluster.authority.certificate
+    )
+
+
 @contextmanager
 def behind_proxy(site: Site) -> Iterator[Behind]:
     """Put a proxy before the site's API server. Replicas end before it does."""
     cluster = site.cluster
-    serving = cluster.authority.server("fault-proxy")
-    with FaultProxy(
-        cluster.server, certificate=serving.certificate, key=serving.key, ca=cluster.authority.certificate
-    ) as proxy:
+    with proxy_before(cluster) as proxy:
         path = site.directory / "behind.kubeconfig"
         user = {"token": account_token(cluster)}
         path.write_text(yaml.safe_dump(kubeconfig(proxy.url, cluster.authority.certificate, user)))

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.real.behind import proxy_before
 from tests.real.rbac import controller_account
 from tests.real.site import Site
 from tests.testenv.cluster import Cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tests.testenv.proxy import FaultProxy
 
 ROOT = Path(__file__).parents[2]
 CRDS = ROOT / "deploy" / "crds"
@@ -69,3 +72,10 @@ def site(cluster: Cluster, account: Path, tmp_path: Path) -> Iterator[Site]:
     made.clean()
     yield made
     made.clean()
+
+
+@pytest.fixture
+def proxy(cluster: Cluster) -> Iterator[FaultProxy]:
+    """A proxy before the API server."""
+    with proxy_before(cluster) as running:
+        yield running

@@ -16,14 +16,14 @@ from cidrella.kube.election import ElectionSettings, Elector, make_identity, rea
 from cidrella.model.lease import lease_path
 from tests.testenv.cluster import kubeconfig
 from tests.testenv.faults import cut, stall, swallow
-from tests.testenv.proxy import FaultProxy
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
     from tests.testenv.client import Json
     from tests.testenv.cluster import Cluster
+    from tests.testenv.proxy import FaultProxy
 
 RULES = [{"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "create", "patch"]}]
 PATIENCE = 60.0
@@ -120,16 +120,6 @@ def settings(request: pytest.FixtureRequest) -> ElectionSettings:
     """A Lease for each test, with short times."""
     name = request.node.name.replace("_", "-")
     return ElectionSettings("default", name, lease_duration=3.0, renew_deadline=2.0, retry_period=0.5)
-
-
-@pytest.fixture
-def proxy(cluster: Cluster) -> Iterator[FaultProxy]:
-    """A proxy before the API server."""
-    serving = cluster.authority.server("fault-proxy")
-    with FaultProxy(
-        cluster.server, certificate=serving.certificate, key=serving.key, ca=cluster.authority.certificate
-    ) as running:
-        yield running
 
 
 @pytest.fixture

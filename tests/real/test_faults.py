@@ -9,12 +9,12 @@ import pytest
 from tests.testenv.client import ApiError, Client
 from tests.testenv.faults import cut_reply, gone, swallow, too_many_requests
 from tests.testenv.nodes import NODES, create_nodes, delete_nodes
-from tests.testenv.proxy import FaultProxy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.testenv.cluster import Cluster
+    from tests.testenv.proxy import FaultProxy
 
 RULES = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch", "patch"]}]
 
@@ -24,16 +24,6 @@ def token(cluster: Cluster) -> str:
     """The bearer token of a client that may patch nodes."""
     client, _ = cluster.service_account("behind-the-proxy", RULES)
     return client.token
-
-
-@pytest.fixture
-def proxy(cluster: Cluster) -> Iterator[FaultProxy]:
-    """A proxy with TLS on both of its sides."""
-    serving = cluster.authority.server("fault-proxy")
-    with FaultProxy(
-        cluster.server, certificate=serving.certificate, key=serving.key, ca=cluster.authority.certificate
-    ) as running:
-        yield running
 
 
 @pytest.fixture

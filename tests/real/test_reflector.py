@@ -22,14 +22,14 @@ from tests.testenv.client import ApiError
 from tests.testenv.cluster import kubeconfig
 from tests.testenv.faults import cut, cut_reply, gone_event, html, stall_watch
 from tests.testenv.nodes import create_nodes, delete_nodes, realistic_node
-from tests.testenv.proxy import FaultProxy
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
     from cidrella.core.decision import Node as NodeFacts
     from tests.testenv.cluster import Cluster
+    from tests.testenv.proxy import FaultProxy
 
 RULES = [{"apiGroups": ["", "reflector.example.com"], "resources": ["nodes", "gadgets"], "verbs": ["list", "watch"]}]
 WATCH = r"[?&]watch="
@@ -65,16 +65,6 @@ def token(cluster: Cluster) -> str:
     """The bearer token of a client that may do what a reflector does."""
     client, _ = cluster.service_account("reflector", RULES)
     return client.token
-
-
-@pytest.fixture
-def proxy(cluster: Cluster) -> Iterator[FaultProxy]:
-    """A proxy before the API server."""
-    serving = cluster.authority.server("fault-proxy")
-    with FaultProxy(
-        cluster.server, certificate=serving.certificate, key=serving.key, ca=cluster.authority.certificate
-    ) as running:
-        yield running
 
 
 @pytest.fixture
