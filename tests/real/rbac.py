@@ -7,13 +7,11 @@ Pods, so that the tests' own process is the only one.
 from __future__ import annotations
 
 import subprocess
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import yaml
 
-from tests.testenv.client import ApiError
 from tests.testenv.cluster import kubeconfig
 
 if TYPE_CHECKING:
@@ -53,17 +51,8 @@ def apply_deploy(cluster: Cluster) -> subprocess.CompletedProcess[str]:
 
 
 def await_storage(cluster: Cluster) -> None:
-    """A kind that is established still has its storage made, for which lists have to wait (429)."""
-    deadline = time.monotonic() + 30
-    while True:
-        try:
-            cluster.admin.get("/apis/networking.x-k8s.io/v1/clustercidrs")
-        except ApiError as error:
-            if error.code != 429 or time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
-        else:
-            return
+    """A kind that is established still has its storage made; the client waits for that."""
+    cluster.admin.get("/apis/networking.x-k8s.io/v1/clustercidrs")
 
 
 def account_token(cluster: Cluster, name: str = ACCOUNT) -> str:

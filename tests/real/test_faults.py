@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.testenv.client import ApiError, Client
-from tests.testenv.faults import cut_reply, gone, swallow, too_many_requests
+from tests.testenv.faults import answer, cut_reply, gone, swallow, too_many_requests
 from tests.testenv.nodes import NODES, create_nodes, delete_nodes
 
 if TYPE_CHECKING:
@@ -64,6 +64,16 @@ def test_answers_that_the_api_server_never_gave(proxy: FaultProxy, client: Clien
         list(client.watch(NODES, "1", timeout=5))
     assert (expired.value.code, expired.value.reason) == (410, "Expired")
     assert "a" not in client.get(node)["metadata"]["labels"]
+
+
+def test_storage_in_the_making_is_waited_for(proxy: FaultProxy, client: Client, node: str) -> None:
+    """While the API server makes the storage of a kind anew it answers 429; the tests wait that out."""
+    made_anew = answer(429, '{"reason": "TooManyRequests", "message": "storage is (re)initializing"}')
+    told = [proxy.add(made_anew, method="GET", nth=1), proxy.add(made_anew, method="GET", path="watch=true", nth=1)]
+    version = client.get(node)["metadata"]["resourceVersion"]
+    client.patch(node, {"metadata": {"labels": {"seen": "later"}}})
+    assert next(client.watch(NODES, version, timeout=10))["type"] == "MODIFIED"
+    assert [each.hits for each in told] == [1, 1]
 
 
 def test_watch_cut_in_the_middle_of_a_line(cluster: Cluster, proxy: FaultProxy, client: Client, node: str) -> None:

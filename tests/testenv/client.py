@@ -11,7 +11,7 @@ import json
 import ssl
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode, urlsplit
 
 if TYPE_CHECKING:
@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 
     Json = dict[str, Any]
 
+T = TypeVar("T")
+
 MERGE_PATCH = "application/merge-patch+json"
 _TIMEOUT = 30.0
+_STORAGE_IN_THE_MAKING = "storage is (re)initializing"
 
 
 class ApiError(Exception):
@@ -100,21 +103,27 @@ class Client:
     ) -> Json:
         """One request and its reply. Raises `ApiError` for a refusal, `OSError` where there is no reply.
 
-        A GET is tried once more on a new connection: the old one may have been closed while nobody used it.
+        A GET is tried once more on a new connection: the old one may have been closed while nobody used it. A kind
+        whose CRD is new or was just replaced has its storage made, which answers 429 for a moment, now and then also
+        after it answered once: that is waited out, and any other 429 is the test's to see.
         """
         target = f"{path}?{urlencode(parameters)}" if parameters else path
         data = json.dumps(body).encode() if body is not None else None
+        headers = self._headers(content_type if data else "")
+        return self._once_storage_is_made(lambda: self._request(method, target, data, headers))
+
+    def _request(self, method: str, target: str, data: bytes | None, headers: dict[str, str]) -> Json:
         for attempt in (1, 2):
             connection = self._connection()
             try:
-                connection.request(method, target, data, self._headers(content_type if data else ""))
+                connection.request(method, target, data, headers)
                 reply = connection.getresponse()
                 text = reply.read()
                 break
             except (OSError, http.client.HTTPException) as error:
                 connection.close()
                 if method != "GET" or attempt == 2:
-                    raise ConnectionError(f"{method} {path}: {error!r}") from error
+                    raise ConnectionError(f"{method} {target}: {error!r}") from error
         if reply.status >= http.client.BAD_REQUEST:
             raise ApiError(reply.status, text)
         return json.loads(text) if text[:1] == b"{" else {"text": text.decode()}
@@ -124,14 +133,28 @@ class Client:
         query = {"watch": "true", "resourceVersion": resource_version, "timeoutSeconds": str(int(timeout) + 1)}
         connection = self._new_connection(timeout)
         try:
-            connection.request("GET", f"{path}?{urlencode(query | parameters)}", headers=self._headers(""))
-            reply = connection.getresponse()
-            if reply.status != http.client.OK:
-                raise ApiError(reply.status, reply.read())
-            for line in reply:
+            target = f"{path}?{urlencode(query | parameters)}"
+            for line in self._once_storage_is_made(lambda: self._stream(connection, target)):
                 yield json.loads(line)
         finally:
             connection.close()
+
+    def _stream(self, connection: http.client.HTTPSConnection, target: str) -> http.client.HTTPResponse:
+        connection.request("GET", target, headers=self._headers(""))
+        reply = connection.getresponse()
+        if reply.status != http.client.OK:
+            raise ApiError(reply.status, reply.read())
+        return reply
+
+    def _once_storage_is_made(self, attempt: Callable[[], T]) -> T:
+        deadline = time.monotonic() + self._timeout
+        while True:
+            try:
+                return attempt()
+            except ApiError as error:
+                if _STORAGE_IN_THE_MAKING not in error.message or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
 
     def wait(self, path: str, met: Callable[[dict[str, Json]], bool], timeout: float = _TIMEOUT) -> dict[str, Json]:
         """Wait, by watching, until the objects of a collection, by name, meet a condition. Raises `TimeoutError`."""
