@@ -37,6 +37,7 @@ class Event(msgspec.Struct):
 
 class _Meta(msgspec.Struct, rename="camel"):
     name: str
+    namespace: str | None = None
     uid: str | None = None
     resource_version: str | None = None
 
@@ -55,6 +56,7 @@ class Head(NamedTuple):
     """What identifies an object; each is "" where it cannot be told."""
 
     name: str
+    """With the namespace before it, as "namespace/name", where there is one: names are unique only within it."""
     uid: str
     version: str
 
@@ -97,7 +99,7 @@ def read_head(raw: msgspec.Raw) -> Head:
         meta = _headed.decode(raw).metadata
     except _UNREADABLE:
         return _salvage(raw)
-    return Head(meta.name, meta.uid or "", meta.resource_version or "")
+    return Head(_full(meta.namespace, meta.name), meta.uid or "", meta.resource_version or "")
 
 
 def read_refusal(raw: msgspec.Raw) -> Refusal:
@@ -142,6 +144,13 @@ def _salvage(raw: msgspec.Raw) -> Head:
     except _UNREADABLE:
         metadata = None
     found = metadata if isinstance(metadata, dict) else {}
-    return Head(
-        *(each if isinstance(each := found.get(key), str) else "" for key in ("name", "uid", "resourceVersion"))
+    namespace, name, uid, version = (
+        each if isinstance(each := found.get(key), str) else ""
+        for key in ("namespace", "name", "uid", "resourceVersion")
     )
+    return Head(_full(namespace, name), uid, version)
+
+
+def _full(namespace: str | None, name: str) -> str:
+    """The name within the whole collection; "" where there is none."""
+    return f"{namespace}/{name}" if namespace and name else name

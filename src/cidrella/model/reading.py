@@ -59,7 +59,10 @@ class SeenServiceRanges(NamedTuple):
     name: str
     uid: str
     ranges: tuple[Prefix, ...]
-    unreadable: tuple[str, ...]
+    """In its own order: the first is of the cluster's default family."""
+    unreadable: tuple[str, ...] = ()
+    created: str = ""
+    terminating: bool = False
 
 
 class _Pool(msgspec.Struct):
@@ -104,7 +107,15 @@ def read_service_ranges(raw: Json) -> SeenServiceRanges:
             ranges.append(Prefix.parse_lenient(text))
         except PrefixError as error:
             unreadable.append(f"{text!r} {error}")
-    return SeenServiceRanges(obj.metadata.name, obj.metadata.uid, tuple(ranges), tuple(unreadable))
+    metadata = obj.metadata
+    return SeenServiceRanges(
+        metadata.name,
+        metadata.uid,
+        tuple(ranges),
+        tuple(unreadable),
+        created=metadata.creation_timestamp or "",
+        terminating=metadata.deletion_timestamp is not None,
+    )
 
 
 def _named(obj: K) -> K:

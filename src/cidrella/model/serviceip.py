@@ -1,0 +1,277 @@
+"""What Service addresses are kept in and read from.
+
+They are kept in `RangeAllocation`, which is ours, and read from Services, IPAddresses and ServiceCIDRs.
+
+Rules:
+
+- A RangeAllocation has the fields of the kind of that name that Kubernetes keeps to itself (`range`, `data`), so that
+  either can read the other's (B5), and beside them what lets many writers know what became of a write.
+- What cannot be read is told apart from what is missing: a corrupt RangeAllocation is one with a problem, and can be
+  replaced (its version is known); what has no name is no object and raises `msgspec.ValidationError`.
+- Namespaced objects are known as "namespace/name", as everywhere.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
+
+from msgspec import Meta, Raw, Struct, ValidationError, field
+from msgspec.json import Decoder
+
+from cidrella.core.prefix import Family
+from cidrella.model import rules
+from cidrella.model.objects import ObjectMeta
+from cidrella.model.reading import read_service_ranges
+
+if TYPE_CHECKING:
+    from cidrella.core.prefix import Prefix
+
+    Json = bytes | Raw
+
+GROUP: Final = "cidrella.dev"
+VERSION: Final = "v1alpha1"
+RANGE_ALLOCATION_API_VERSION: Final = f"{GROUP}/{VERSION}"
+RANGE_ALLOCATION_KIND: Final = "RangeAllocation"
+RANGE_ALLOCATION_PLURAL: Final = "rangeallocations"
+RANGE_ALLOCATIONS_PATH: Final = f"/apis/{GROUP}/{VERSION}/{RANGE_ALLOCATION_PLURAL}"
+SERVICES_PATH: Final = "/api/v1/services"
+IP_ADDRESSES_PATH: Final = "/apis/networking.k8s.io/v1/ipaddresses"
+HEADLESS: Final = "None"
+"""In the place of an address: the Service has none, and wants none."""
+_SERVICES: Final = ("", "services")
+
+
+class Grant(Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True):
+    """An address that was given, to whom, and by which write."""
+
+    address: Annotated[str, Meta(description="The address.")]
+    service: Annotated[str, Meta(description="The Service that asked for it, as namespace/name.")]
+    write: Annotated[str, Meta(description="The write that gave it.")]
+    again: Annotated[
+        bool, Meta(description="It was given to the same Service before: no word on that one's end frees it.")
+    ] = False
+
+
+class RangeAllocation(Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True):
+    """Which addresses of a range are given to Services: a bit for each. It is rebuilt from the Services if need be."""
+
+    # Made by factories, for defaults proper would be left out of the JSON.
+    api_version: str = field(default_factory=lambda: RANGE_ALLOCATION_API_VERSION)
+    kind: str = field(default_factory=lambda: RANGE_ALLOCATION_KIND)
+    metadata: ObjectMeta = field(default_factory=ObjectMeta)
+    range: Annotated[str, Meta(description="The range, as 10.96.0.0/16.", extra_json_schema=rules.SERVICE_RANGE)]
+    data: Annotated[
+        bytes,
+        Meta(
+            description="The bits, as the bytes of a big-endian number, in base64. Bit n stands for the range's first "
+            "address + 1 + n.",
+            extra_json_schema=rules.BITS,
+        ),
+    ]
+    recent: Annotated[list[Grant], Meta(description="What was given last.", extra_json_schema=rules.FEW_GRANTS)] = (
+        field(default_factory=list)
+    )
+    writes: Annotated[
+        list[str], Meta(description="The last writes, the newest at the end.", extra_json_schema=rules.FEW_WRITES)
+    ] = field(default_factory=list)
+    repairer: Annotated[
+        str, Meta(description="The term of the one that may free what nobody has.", extra_json_schema=rules.TERM)
+    ] = ""
+
+
+class SeenRangeAllocation(NamedTuple):
+    """A RangeAllocation as it stands in the API."""
+
+    metadata: ObjectMeta
+    allocation: RangeAllocation | None
+    """None for one that is corrupt."""
+    problem: str = ""
+    """What is wrong with it, in words; "" for one that can be read. Whether the bits make sense is for others."""
+
+    @property
+    def name(self) -> str:
+        """The object's name."""
+        return self.metadata.name
+
+    @property
+    def uid(self) -> str:
+        """The object's uid."""
+        return self.metadata.uid
+
+    @property
+    def version(self) -> str:
+        """The resource version, which changes with every write."""
+        return self.metadata.resource_version
+
+
+class SeenService(NamedTuple):
+    """What bears on the addresses of a Service."""
+
+    name: str
+    """As namespace/name."""
+    uid: str
+    type: str
+    cluster_ips: tuple[str, ...]
+    """Its addresses as they are written; none for one that is headless or has yet to get any."""
+    terminating: bool = False
+
+
+class SeenIPAddress(NamedTuple):
+    """An address that the API server's own allocator has given."""
+
+    name: str
+    """The address."""
+    uid: str
+    parent: str
+    """Who has it: "namespace/name" for a Service, with the resource before it for any other, "" for nobody."""
+
+
+class SeenServiceCIDR(NamedTuple):
+    """A ServiceCIDR, as one who gives addresses sees it."""
+
+    name: str
+    uid: str
+    created: str
+    ranges: tuple[Prefix, ...]
+    unreadable: tuple[str, ...] = ()
+    terminating: bool = False
+    """Whether it is being deleted, or is said not to be ready: it gives nothing new."""
+
+
+class _Meta(Struct, rename="camel"):
+    name: str
+    namespace: str | None = None
+    uid: str | None = None
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+
+    @property
+    def full_name(self) -> str:
+        if not self.name:
+            raise ValidationError("it has no metadata.name")
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+class _ServiceSpec(Struct, rename="camel"):
+    type: str | None = None
+    cluster_ip: str | None = field(default=None, name="clusterIP")
+    cluster_ips: list[str] | None = field(default=None, name="clusterIPs")
+
+
+class _Service(Struct):
+    metadata: _Meta
+    spec: _ServiceSpec | None = None
+
+
+class _ParentRef(Struct):
+    group: str | None = None
+    resource: str | None = None
+    namespace: str | None = None
+    name: str | None = None
+
+
+class _IPAddressSpec(Struct, rename="camel"):
+    parent_ref: _ParentRef | None = None
+
+
+class _IPAddress(Struct):
+    metadata: _Meta
+    spec: _IPAddressSpec | None = None
+
+
+class _Condition(Struct):
+    type: str | None = None
+    status: str | None = None
+
+
+class _ServiceCIDRStatus(Struct):
+    conditions: list[_Condition] | None = None
+
+
+class _ServiceCIDR(Struct):
+    metadata: _Meta
+    status: _ServiceCIDRStatus | None = None
+
+
+class _AnyAllocation(Struct):
+    metadata: ObjectMeta
+
+
+_ALLOCATION = Decoder(RangeAllocation)
+_ANY_ALLOCATION = Decoder(_AnyAllocation)
+_SERVICE = Decoder(_Service)
+_IP_ADDRESS = Decoder(_IPAddress)
+_SERVICE_CIDR = Decoder(_ServiceCIDR)
+_NO_SPEC = _ServiceSpec()
+_NO_PARENT = _ParentRef()
+
+
+def range_name(cidr: Prefix) -> str:
+    """The name of a range's RangeAllocation; no two ranges share one.
+
+    >>> from cidrella.core.prefix import Prefix
+    >>> range_name(Prefix.parse("10.96.0.0/16"))
+    '10.96.0.0-16'
+    >>> range_name(Prefix.parse("fd00:1::/112"))
+    'fd00-0001-0000-0000-0000-0000-0000-0000-112'
+    """
+    address, _, length = str(cidr).partition("/")
+    if cidr.family is Family.IPV6:
+        address = ipaddress.IPv6Address(cidr.network).exploded.replace(":", "-")
+    return f"{address}-{length}"
+
+
+def read_range_allocation(raw: Json) -> SeenRangeAllocation:
+    """A RangeAllocation, corrupt or not."""
+    try:
+        allocation = _ALLOCATION.decode(raw)
+    except ValidationError as error:
+        return SeenRangeAllocation(_named(_ANY_ALLOCATION.decode(raw).metadata), None, str(error))
+    return SeenRangeAllocation(_named(allocation.metadata), allocation)
+
+
+def read_service(raw: Json) -> SeenService:
+    """A Service's addresses, whatever its kind."""
+    obj = _SERVICE.decode(raw)
+    spec = obj.spec or _NO_SPEC
+    texts = spec.cluster_ips or (spec.cluster_ip or "",)
+    return SeenService(
+        obj.metadata.full_name,
+        obj.metadata.uid or "",
+        spec.type or "ClusterIP",
+        tuple(text for text in texts if text not in {"", HEADLESS}),
+        obj.metadata.deletion_timestamp is not None,
+    )
+
+
+def read_ip_address(raw: Json) -> SeenIPAddress:
+    """An address that is given already, and to whom."""
+    obj = _IP_ADDRESS.decode(raw)
+    parent = (obj.spec and obj.spec.parent_ref) or _NO_PARENT
+    who = f"{parent.namespace}/{parent.name}" if parent.namespace else parent.name or ""
+    if who and (parent.group or "", parent.resource) != _SERVICES:
+        who = f"{parent.resource} {who}"
+    return SeenIPAddress(obj.metadata.full_name, obj.metadata.uid or "", who)
+
+
+def read_service_cidr(raw: Json) -> SeenServiceCIDR:
+    """A ServiceCIDR. One that says nothing on whether it is ready is, as Kubernetes has it."""
+    obj = _SERVICE_CIDR.decode(raw)
+    seen = read_service_ranges(raw)
+    conditions = (obj.status and obj.status.conditions) or ()
+    unready = any(each.type == "Ready" and each.status != "True" for each in conditions)
+    return SeenServiceCIDR(
+        seen.name,
+        seen.uid,
+        obj.metadata.creation_timestamp or "",
+        seen.ranges,
+        seen.unreadable,
+        unready or obj.metadata.deletion_timestamp is not None,
+    )
+
+
+def _named(metadata: ObjectMeta) -> ObjectMeta:
+    if not metadata.name:
+        raise ValidationError("it has no metadata.name")
+    return metadata
