@@ -59,10 +59,7 @@ class SeenServiceRanges(NamedTuple):
     name: str
     uid: str
     ranges: tuple[Prefix, ...]
-    """In its own order: the first is of the cluster's default family."""
-    unreadable: tuple[str, ...] = ()
-    created: str = ""
-    terminating: bool = False
+    unreadable: tuple[str, ...]
 
 
 class _Pool(msgspec.Struct):
@@ -107,15 +104,7 @@ def read_service_ranges(raw: Json) -> SeenServiceRanges:
             ranges.append(Prefix.parse_lenient(text))
         except PrefixError as error:
             unreadable.append(f"{text!r} {error}")
-    metadata = obj.metadata
-    return SeenServiceRanges(
-        metadata.name,
-        metadata.uid,
-        tuple(ranges),
-        tuple(unreadable),
-        created=metadata.creation_timestamp or "",
-        terminating=metadata.deletion_timestamp is not None,
-    )
+    return SeenServiceRanges(obj.metadata.name, obj.metadata.uid, tuple(ranges), tuple(unreadable))
 
 
 def _named(obj: K) -> K:
