@@ -74,8 +74,8 @@ class Prefix(NamedTuple):
         head, slash, tail = text.partition("/")
         if not slash:
             raise PrefixError("has no length; write it as ADDRESS/LENGTH, for example 10.0.0.0/16")
-        family, address = _address(head)
-        if family is Family.IPV6 and address >> 32 == _MAPPED_IPV4:
+        family, address = read_address(head)
+        if is_mapped(family, address):
             raise PrefixError("is an IPv4-mapped IPv6 range; write the IPv4 range itself")
         if not _LENGTH.fullmatch(tail) or int(tail) > family.bits:
             raise PrefixError(f"has the length {tail!r}; an {family} length is a number from 0 to {family.bits}")
@@ -91,14 +91,14 @@ class Prefix(NamedTuple):
         >>> print(Prefix.parse_lenient("010.001.0.7/024"))
         10.1.0.0/24
         """
-        head, slash, tail = _LEADING_ZEROS.sub("", text.strip()).partition("/")
+        head, slash, tail = drop_zeros(text).partition("/")
         if not slash:
             raise PrefixError("has no length")
-        family, address = _address(head)
+        family, address = read_address(head)
         if not _LENGTH.fullmatch(tail) or int(tail) > family.bits:
             raise PrefixError(f"has the length {tail!r}, which is none of {family}")
         length = int(tail)
-        if family is Family.IPV6 and address >> 32 == _MAPPED_IPV4 and length >= 96:
+        if is_mapped(family, address) and length >= 96:
             # Go's net.ParseCIDR, through which older servers accepted this, means the IPv4 range.
             return cls.masked(Family.IPV4, address & 0xFFFFFFFF, length - 96)
         return cls.masked(family, address, length)
@@ -152,8 +152,18 @@ def format_address(family: Family, address: int) -> str:
     return str(ipaddress.IPv6Address(address))
 
 
-def _address(text: str) -> tuple[Family, int]:
-    """An address without its length. The standard library's parser, less the zone that Kubernetes refuses."""
+def drop_zeros(text: str) -> str:
+    """The text without spaces around it and zeros in front of its numbers, which older servers took as decimal."""
+    return _LEADING_ZEROS.sub("", text.strip())
+
+
+def is_mapped(family: Family, address: int) -> bool:
+    """Whether this is an IPv4 address in the clothes of IPv6."""
+    return family is Family.IPV6 and address >> 32 == _MAPPED_IPV4
+
+
+def read_address(text: str) -> tuple[Family, int]:
+    """An address, strictly. The standard library's parser, less the zone that Kubernetes refuses. `PrefixError`."""
     try:
         if ":" not in text:
             return Family.IPV4, int(ipaddress.IPv4Address(text))
