@@ -92,7 +92,7 @@ def find_ranges(
         try:
             made = ServiceRange.of(each.cidr, banded=banded)
         except RangeError as error:
-            refused[each.cidr] = RefusedRange(each.cidr, each.source, str(error))
+            refused[each.cidr] = RefusedRange(each.cidr, each.source, f"it {error}")
             continue
         if why := _trouble(each, known.values(), stored):
             refused[each.cidr] = RefusedRange(each.cidr, each.source, why)
