@@ -42,11 +42,17 @@ def controller_account(cluster: Cluster, name: str = ACCOUNT) -> Path:
 
 def apply_deploy(cluster: Cluster) -> subprocess.CompletedProcess[str]:
     """`kubectl apply -k deploy/`, and wait until the API server serves the new kind."""
+    applied = apply_directory(cluster, DEPLOY, _CRD)
+    await_storage(cluster)
+    return applied
+
+
+def apply_directory(cluster: Cluster, directory: Path, crd: str) -> subprocess.CompletedProcess[str]:
+    """`kubectl apply -k` of a directory, and wait until the CRD in it is established."""
     # The API server makes its own namespaces a moment after it is ready.
     cluster.admin.wait("/api/v1/namespaces", lambda found: NAMESPACE in found)
-    applied = _kubectl(cluster, "apply", "-k", str(DEPLOY))
-    _kubectl(cluster, "wait", "--for=condition=Established", "--timeout=30s", _CRD)
-    await_storage(cluster)
+    applied = _kubectl(cluster, "apply", "-k", str(directory))
+    _kubectl(cluster, "wait", "--for=condition=Established", "--timeout=30s", crd)
     return applied
 
 
