@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from cidrella.controller.allocation import Allocation
-from cidrella.controller.duty import Duty
 from cidrella.controller.metrics import Metrics
 from cidrella.core.cluster import Cluster
+from cidrella.kube.duty import Duty
 from cidrella.kube.limiter import AdaptiveLimit
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cidrella.controller import finalizers
-from cidrella.controller.duty import Duty
 from cidrella.controller.finalizers import Finalizers
 from cidrella.core.cluster import Cluster
+from cidrella.kube.duty import Duty
 from cidrella.kube.errors import ApiError, KubeError, NoAnswerError
 from cidrella.model.objects import FINALIZER, ObjectMeta
 from cidrella.model.reading import SeenPool

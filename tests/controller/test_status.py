@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from cidrella.controller.duty import Duty
 from cidrella.controller.status import StatusWriter, pool_status
 from cidrella.core.cluster import Cluster
+from cidrella.kube.duty import Duty
 from cidrella.model.objects import ClusterCIDRStatus, Condition, ObjectMeta
 from cidrella.model.reading import SeenPool
 from tests.controller.fakes import FakeClient

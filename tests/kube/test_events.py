@@ -47,16 +47,18 @@ class Sink:
 
     def _carry_out(self, method: str, path: str, data: dict[str, Any], content_type: str) -> None:
         if method == "POST":
-            assert (path, content_type) == (PATH, "application/json")
+            assert content_type == "application/json"
+            assert path == PATH.replace("default", data["regarding"].get("namespace", "default"))
             name = data["metadata"]["name"]
             if name in self.events:
                 raise ApiError(409, "AlreadyExists", name)
             self.events[name] = data
             return
         assert (method, content_type) == ("PATCH", "application/merge-patch+json")
-        name = path.removeprefix(f"{PATH}/")
+        collection, _, name = path.rpartition("/")
         if name not in self.events:
             raise ApiError(404, "NotFound", name)
+        assert collection == PATH.replace("default", self.events[name]["regarding"].get("namespace", "default"))
         assert list(data) == ["series"]
         self.events[name] |= data
 
@@ -103,6 +105,28 @@ def test_an_event_as_the_api_wants_it() -> None:
             "reportingController": "cidrella.dev/controller",
             "reportingInstance": "host_1",
         }
+
+    simulate(scenario())
+
+
+def test_events_are_where_their_object_is() -> None:
+    """O3, B8: the events of a Service are in its namespace, where the API wants them and people look."""
+
+    async def scenario() -> None:
+        sink = Sink()
+        async with recording(sink) as recorder:
+            for _ in range(2):
+                recorder.record(Reference("v1", "Service", "web", "1-2", "shop"), "ClusterIPNotAllocated", "put back")
+                await asyncio.sleep(31)
+        (event,) = sink.events.values()
+        assert event["regarding"] == {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "namespace": "shop",
+            "name": "web",
+            "uid": "1-2",
+        }
+        assert sink.counts == [2]
 
     simulate(scenario())
 

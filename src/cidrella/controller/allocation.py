@@ -33,12 +33,12 @@ from cidrella.model.reading import read_node
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from cidrella.controller.duty import Duty
     from cidrella.controller.findings import Findings
     from cidrella.controller.metrics import Metrics
     from cidrella.core.cluster import Cluster
     from cidrella.core.decision import Decision, Node
     from cidrella.kube.client import Client
+    from cidrella.kube.duty import Duty
     from cidrella.kube.limiter import AdaptiveLimit
 
 _log = structlog.get_logger()

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from cidrella.controller.allocation import Allocation
-from cidrella.controller.duty import Duty
 from cidrella.controller.finalizers import Finalizers
 from cidrella.controller.findings import Findings
 from cidrella.controller.flagspool import ensure_flags_pool
@@ -29,6 +28,7 @@ from cidrella.controller.installed import look_at_crd
 from cidrella.controller.status import StatusWriter
 from cidrella.core.cluster import Cluster
 from cidrella.core.pool import PoolSpec
+from cidrella.kube.duty import Duty
 from cidrella.kube.election import Elector
 from cidrella.kube.events import Recorder, Reference
 from cidrella.kube.limiter import AdaptiveLimit

@@ -23,9 +23,9 @@ from cidrella.model.objects import FINALIZER, FOREIGN_FINALIZER, POOLS_PATH
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from cidrella.controller.duty import Duty
     from cidrella.core.cluster import Cluster
     from cidrella.kube.client import Client
+    from cidrella.kube.duty import Duty
     from cidrella.model.reading import SeenPool
 
 _log = structlog.get_logger()

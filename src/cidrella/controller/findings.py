@@ -16,9 +16,9 @@ from cidrella.kube.events import Reference
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from cidrella.controller.duty import Duty
     from cidrella.core.cluster import Cluster
     from cidrella.core.decision import Finding, Node
+    from cidrella.kube.duty import Duty
     from cidrella.kube.events import Recorder
 
 

@@ -22,10 +22,10 @@ from cidrella.model.objects import POOLS_PATH, ClusterCIDRStatus, Condition, Fam
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from cidrella.controller.duty import Duty
     from cidrella.core.cluster import Cluster
     from cidrella.core.pool import Pool
     from cidrella.kube.client import Client
+    from cidrella.kube.duty import Duty
     from cidrella.model.reading import SeenPool
 
 _log = structlog.get_logger()

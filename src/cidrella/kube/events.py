@@ -62,7 +62,6 @@ class Recorder:
         self._instance = cut(instance, WORD_MAX)
         self._settings = settings or EventSettings()
         self._clock = clock
-        self._path = events_path(self._settings.namespace)
         self._book = SeriesBook(self._settings)
         self._pace = TokenBucket(self._settings.rate, self._settings.burst, clock())
         self._recorded = asyncio.Event()
@@ -130,11 +129,12 @@ class Recorder:
 
     async def _send(self, series: Series) -> None:
         """Create the event or tell its new count. Raises KubeError."""
-        method, path, content_type = "PATCH", f"{self._path}/{series.name}", MERGE_PATCH
+        events = events_path(series.what.about.namespace or self._settings.namespace)
+        method, path, content_type = "PATCH", f"{events}/{series.name}", MERGE_PATCH
         body: object = {"series": _count_of(series)}
         if not series.exists:
             series.name = series.name or event_name(series.what.about.name, secrets.token_hex(8))
-            method, path, content_type, body = "POST", self._path, "application/json", self._event(series)
+            method, path, content_type, body = "POST", events, "application/json", self._event(series)
         seconds = self._settings.timeout
         encoded = msgspec.json.encode(body)
         await self._client.request(method, path, body=encoded, content_type=content_type, timeout=seconds)
@@ -146,7 +146,13 @@ class Recorder:
             event_time=micro_time(series.first),
             action=what.action,
             reason=what.reason,
-            regarding=ObjectReference(api_version=about.api_version, kind=about.kind, name=about.name, uid=about.uid),
+            regarding=ObjectReference(
+                api_version=about.api_version,
+                kind=about.kind,
+                namespace=about.namespace,
+                name=about.name,
+                uid=about.uid,
+            ),
             note=what.note,
             type=what.type,
             reporting_controller=self._controller,

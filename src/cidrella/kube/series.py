@@ -34,7 +34,7 @@ class EventSettings:
     """Where events go, and how many. Times are in seconds."""
 
     namespace: str = "default"
-    """Where Kubernetes keeps the events of objects that have no namespace."""
+    """Where events of objects are that have no namespace of their own, as Kubernetes has it."""
     rate: float = 10.0
     """Requests a second in the long run: events are for people, and the API server has better things to do."""
     burst: int = 25
@@ -58,6 +58,8 @@ class Reference(NamedTuple):
     kind: str
     name: str
     uid: str
+    namespace: str = ""
+    """Where the object is, and so its events; "" for an object that is in none."""
 
 
 class Occurrence(NamedTuple):

@@ -28,6 +28,7 @@ class ObjectReference(Struct, rename="camel", omit_defaults=True, frozen=True, k
 
     api_version: str = ""
     kind: str = ""
+    namespace: str = ""
     name: str = ""
     uid: str = ""
 

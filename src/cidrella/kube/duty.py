@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Duty:
-    """Taken up by the controller when its books are complete, laid down when it no longer leads."""
+    """Taken up when the books of this process are complete, laid down when it no longer leads."""
 
     def __init__(self, leads: Callable[[], bool]) -> None:
         self._leads = leads
