@@ -90,10 +90,26 @@ def test_picture_in_the_readme_is_current(cidrella: Cidrella) -> None:
 
 
 def test_committed_crds_are_current(cidrella: Cidrella) -> None:
-    """C5: the committed copy of the CRD is what `cidrella crds` prints; `make crds` writes it anew."""
-    printed = cidrella("crds")
-    assert (ROOT / "deploy/crds/networking.x-k8s.io_clustercidrs.yaml").read_text() == printed.out
-    assert yaml.safe_load(printed.out)["metadata"]["name"] == "clustercidrs.networking.x-k8s.io"
+    """C5, B5: the committed copies of the CRDs are what `cidrella crds` prints; `make crds` writes them anew."""
+    names = {"clustercidrs": "networking.x-k8s.io", "rangeallocations": "cidrella.dev"}
+    committed = [(ROOT / f"deploy/crds/{group}_{plural}.yaml").read_text() for plural, group in names.items()]
+    assert [cidrella("crds", f"{plural}.{group}").out for plural, group in names.items()] == committed
+    printed = cidrella("crds").out
+    assert printed == "".join(committed)
+    assert [each["metadata"]["name"] for each in yaml.safe_load_all(printed)] == [
+        ".".join(each) for each in names.items()
+    ]
+    assert sorted(path.name for path in (ROOT / "deploy/crds").iterdir()) == sorted(
+        f"{group}_{plural}.yaml" for plural, group in names.items()
+    )
+
+
+def test_crds_of_an_unknown_name(cidrella: Cidrella) -> None:
+    """C5: a name that is none of ours is refused, with those that are."""
+    refused = cidrella("crds", "clustercidrs")
+    assert refused.code == 2
+    assert "there is no definition clustercidrs;" in refused.err
+    assert "rangeallocations.cidrella.dev" in refused.err
 
 
 def test_version(cidrella: Cidrella) -> None:

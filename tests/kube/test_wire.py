@@ -91,6 +91,11 @@ def test_what_is_no_event(line: bytes) -> None:
     ("value", "head"),
     [
         ({"metadata": {"name": "a", "uid": "u", "resourceVersion": "7", "x": 1}}, Head("a", "u", "7")),
+        ({"metadata": {"namespace": "n", "name": "a", "uid": "u"}}, Head("n/a", "u", "")),
+        ({"metadata": {"namespace": "", "name": "a", "uid": "u"}}, Head("a", "u", "")),
+        ({"metadata": {"namespace": "n", "name": "a", "uid": 5}}, Head("n/a", "", "")),
+        ({"metadata": {"namespace": 5, "name": "a", "uid": "u"}}, Head("a", "u", "")),
+        ({"metadata": {"namespace": "n", "uid": "u"}}, Head("", "u", "")),
         ({"metadata": {"resourceVersion": "7"}}, Head("", "", "7")),
         ({"metadata": {"name": "a", "uid": 5, "resourceVersion": "7"}}, Head("a", "", "7")),
         ({"metadata": {"name": None, "uid": "u"}}, Head("", "u", "")),

@@ -4,6 +4,7 @@ What the rules do is for an API server to show, with the table of `cases`; here 
 """
 
 import re
+from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,10 @@ import pytest
 import yaml
 
 from cidrella.model import rules
-from cidrella.model.crd import cluster_cidr_crd, crds
+from cidrella.model.crd import cluster_cidr_crd, crds, range_allocation_crd
 from tests.model.cases import UPDATES
 
-COMMITTED = Path(__file__).parents[2] / "deploy/crds/networking.x-k8s.io_clustercidrs.yaml"
+COMMITTED = Path(__file__).parents[2] / "deploy/crds"
 IMMUTABLE_FIELDS = ["perNodeHostBits", "perNodeHostBitsIPv6", "ipv4", "ipv6", "nodeSelector"]
 
 
@@ -44,15 +45,20 @@ def schemas(schema: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield from schemas(schema["items"], f"{path}[]")
 
 
+def committed() -> dict[str, Any]:
+    """The definitions in the repository, by name."""
+    found = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in COMMITTED.iterdir()]
+    return {each["metadata"]["name"]: each for each in found}
+
+
 def cel(schema: Any) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = schema.get("x-kubernetes-validations", [])
     return found
 
 
 def test_the_committed_copy_is_current() -> None:
-    """C4: what people apply from the repository is what the program was made with."""
-    committed = list(yaml.safe_load_all(COMMITTED.read_text(encoding="utf-8")))
-    assert committed == crds(), f"out of date; run: cidrella crds > deploy/crds/{COMMITTED.name}"
+    """C4, B5: what people apply from the repository is what the program was made with."""
+    assert committed() == crds(), "out of date; run: make crds"
 
 
 def test_group_version_and_names() -> None:
@@ -178,4 +184,24 @@ def test_a_definition_can_be_changed_by_whoever_asked_for_it(spec: Any) -> None:
     """C4: nothing in a definition is shared with the next one."""
     spec["properties"]["ipv4"]["x-kubernetes-validations"].clear()
     spec["x-kubernetes-validations"].clear()
-    assert crds() == list(yaml.safe_load_all(COMMITTED.read_text(encoding="utf-8")))
+    assert crds() == committed()
+
+
+def test_range_allocations_look_as_kubernetes_own() -> None:
+    """B5: `range` and `data` stand at the top and must be there; there is no status; `kubectl get` shows the range."""
+    crd: Any = range_allocation_crd()
+    (version,) = crd["spec"]["versions"]
+    root = version["schema"]["openAPIV3Schema"]
+    assert (crd["spec"]["group"], version["name"], crd["spec"]["scope"]) == ("cidrella.dev", "v1alpha1", "Cluster")
+    assert root["required"] == ["range", "data"]
+    assert {"range", "data", "recent", "writes", "repairer"} < set(root["properties"])
+    assert "subresources" not in version
+    assert [each["name"] for each in version["additionalPrinterColumns"]] == ["Range", "Age"]
+
+
+def test_the_largest_range_fits() -> None:
+    """B2, B5: an IPv4 /12, the largest range that is served, is let in whatever its bits; a number more is not."""
+    root: Any = range_allocation_crd()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]  # type: ignore[index]
+    full = (1 << ((1 << 20) - 2)) - 1
+    snapshot = full.to_bytes((full.bit_length() + 7) // 8, "big")
+    assert len(b64encode(snapshot)) == root["properties"]["data"]["maxLength"]

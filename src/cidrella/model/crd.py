@@ -1,4 +1,4 @@
-"""The `ClusterCIDR` custom resource definition, made from the structs.
+"""The custom resource definitions of `ClusterCIDR` and `RangeAllocation`, made from the structs.
 
 `msgspec.inspect` tells what the structs hold; here it becomes a structural schema, which is what Kubernetes asks of a
 CRD: nothing referred to, nothing nullable (an absent field is one that is not required), every list's kind stated. What
@@ -13,55 +13,88 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec.inspect as types
 
-from cidrella.model import rules
-from cidrella.model.objects import GROUP, KIND, PLURAL, VERSION, ClusterCIDR, ObjectMeta
+from cidrella.model import objects, rules, serviceip
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+    from cidrella.model.rules import Schema
 
 _ACTIVE: Final = '.status.conditions[?(@.type=="Active")].status'
 # kubectl prints the names in capitals, and NAME before them all (C5).
-_COLUMNS: Final = (
+_AGE: Final = ("Age", "date", ".metadata.creationTimestamp", "The time since it was created")
+_POOL_COLUMNS: Final = (
     ("PerNodeHostBits", "integer", ".spec.perNodeHostBits", "The size of a node's block, in bits"),
     ("IPv4", "string", ".spec.ipv4", "The IPv4 range"),
     ("IPv6", "string", ".spec.ipv6", "The IPv6 range"),
     ("Used", "integer", ".status.nodes", "The nodes that use it"),
     ("Free", "integer", ".status.free", "The blocks left, of the family that has fewer"),
     ("Active", "string", _ACTIVE, "Whether it can give a block"),
-    ("Age", "date", ".metadata.creationTimestamp", "The time since it was created"),
+    _AGE,
 )
+_ALLOCATION_COLUMNS: Final = (("Range", "string", ".range", "The range"), _AGE)
+_PLAIN: Final[Mapping[type[types.Type], Schema]] = {
+    types.StrType: {"type": "string"},
+    types.BytesType: {"type": "string"},  # in base64
+    types.BoolType: {"type": "boolean"},
+    types.IntType: {"type": "integer", "format": "int64"},
+}
 
 
-def crds() -> list[dict[str, object]]:
-    """Every custom resource definition that Cidrella brings, as `cidrella crds` prints them."""
-    return [cluster_cidr_crd()]
-
-
-def cluster_cidr_crd() -> dict[str, object]:
-    """The definition of `ClusterCIDR`."""
-    names = {"kind": KIND, "listKind": f"{KIND}List", "plural": PLURAL, "singular": KIND.lower(), "shortNames": ["cc"]}
-    columns = [
-        {"name": name, "type": kind, "jsonPath": path, "description": text} for name, kind, path, text in _COLUMNS
-    ]
-    schema = _laid_over(_schema(types.type_info(ClusterCIDR)), rules.ROOT)
-    del schema["required"]  # of the spec: a rule of the root asks for it, with more care
-    version = {
-        "name": VERSION,
-        "served": True,
-        "storage": True,
-        "subresources": {"status": {}},
-        "additionalPrinterColumns": columns,
-        "schema": {"openAPIV3Schema": schema},
+def crds() -> dict[str, Schema]:
+    """Every custom resource definition that Cidrella brings, by name, in the order of `cidrella crds`."""
+    return {
+        f"{objects.PLURAL}.{objects.GROUP}": cluster_cidr_crd(),
+        f"{serviceip.RANGE_ALLOCATION_PLURAL}.{serviceip.GROUP}": range_allocation_crd(),
     }
+
+
+def cluster_cidr_crd() -> Schema:
+    """The definition of `ClusterCIDR`."""
+    schema = _laid_over(_schema(types.type_info(objects.ClusterCIDR)), rules.ROOT)
+    del schema["required"]  # of the spec: a rule of the root asks for it, with more care
+    version = _version(objects.VERSION, schema, _POOL_COLUMNS, {"subresources": {"status": {}}})
+    return _definition(objects.GROUP, objects.KIND, objects.PLURAL, version, {"shortNames": ["cc"]})
+
+
+def range_allocation_crd() -> Schema:
+    """The definition of `RangeAllocation` (B5)."""
+    schema = _schema(types.type_info(serviceip.RangeAllocation))
+    version = _version(serviceip.VERSION, schema, _ALLOCATION_COLUMNS, {})
+    kind, plural = serviceip.RANGE_ALLOCATION_KIND, serviceip.RANGE_ALLOCATION_PLURAL
+    return _definition(serviceip.GROUP, kind, plural, version, {})
+
+
+def _definition(group: str, kind: str, plural: str, version: Schema, more_names: Schema) -> Schema:
+    """The definition of a kind of cluster-wide objects, of which there is one version."""
+    names: Schema = {"kind": kind, "listKind": f"{kind}List", "plural": plural, "singular": kind.lower()}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{PLURAL}.{GROUP}"},
-        "spec": {"group": GROUP, "names": names, "scope": "Cluster", "versions": [version]},
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "names": names | more_names,
+            "scope": "Cluster",
+            "versions": [version],
+        },
     }
 
 
-def _schema(info: types.Type) -> dict[str, object]:
+def _version(name: str, schema: Schema, columns: Iterable[tuple[str, str, str, str]], more: Schema) -> Schema:
+    return {
+        "name": name,
+        "served": True,
+        "storage": True,
+        **more,
+        "additionalPrinterColumns": [
+            {"name": name, "type": kind, "jsonPath": path, "description": text} for name, kind, path, text in columns
+        ],
+        "schema": {"openAPIV3Schema": schema},
+    }
+
+
+def _schema(info: types.Type) -> Schema:
     """The structural schema of a type."""
     match info:
         case types.Metadata(type=inner, extra_json_schema=extra):
@@ -71,18 +104,16 @@ def _schema(info: types.Type) -> dict[str, object]:
             return _schema(member)
         case types.StructType(cls=cls):
             # The API server has its own idea of metadata, and takes no other.
-            return {"type": "object"} if cls is ObjectMeta else _object(info)
+            return {"type": "object"} if cls is objects.ObjectMeta else _object(info)
         case types.ListType(item_type=item):
             return {"type": "array", "x-kubernetes-list-type": "atomic", "items": _schema(item)}
-        case types.StrType():
-            return {"type": "string"}
-        case types.IntType():
-            return {"type": "integer", "format": "int64"}
-    raise TypeError(f"no schema for {info}")
+    if type(info) not in _PLAIN:
+        raise TypeError(f"no schema for {info}")
+    return dict(_PLAIN[type(info)])
 
 
-def _object(info: types.StructType) -> dict[str, object]:
-    made: dict[str, object] = {
+def _object(info: types.StructType) -> Schema:
+    made: Schema = {
         "type": "object",
         "description": getdoc(info.cls),
         "properties": {each.encode_name: _schema(each.type) for each in info.fields},
@@ -92,7 +123,7 @@ def _object(info: types.StructType) -> dict[str, object]:
     return made
 
 
-def _laid_over(schema: Mapping[str, object], extra: Mapping[str, object]) -> dict[str, object]:
+def _laid_over(schema: Mapping[str, object], extra: Mapping[str, object]) -> Schema:
     """The schema with more said: what both have and is a mapping is joined, else the extra one counts.
 
     Nothing is shared with either: whoever gets the definition may change it, and YAML has no need of aliases.
