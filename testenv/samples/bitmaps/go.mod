@@ -1,0 +1,3 @@
+module cidrella.dev/testenv/samples/bitmaps
+
+go 1.26.0
