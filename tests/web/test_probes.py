@@ -10,7 +10,8 @@ import aiohttp
 import pytest
 from prometheus_client import CollectorRegistry, Counter
 
-from cidrella.web.probes import CannotListenError, Probes
+from cidrella.kube.listening import CannotListenError
+from cidrella.web.probes import Probes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

@@ -55,7 +55,8 @@ async def _run(settings: Settings, access: Access, lifetime: Lifetime) -> int:
     from cidrella.controller.metrics import Metrics  # noqa: PLC0415
     from cidrella.kube.client import Client  # noqa: PLC0415
     from cidrella.kube.election import make_identity  # noqa: PLC0415
-    from cidrella.web.probes import CannotListenError, Probes  # noqa: PLC0415
+    from cidrella.kube.listening import CannotListenError  # noqa: PLC0415
+    from cidrella.web.probes import Probes  # noqa: PLC0415
 
     metrics = Metrics()
     host, port = settings.bind_address

@@ -93,7 +93,7 @@ class Tls:
         else:
             _trust(context, made_of.ca)
         if made_of.pair:
-            _show(context, made_of.pair)
+            show_pair(context, made_of.pair, "client")
         return context
 
 
@@ -104,21 +104,21 @@ def _trust(context: ssl.SSLContext, ca: bytes) -> None:
         raise ConfigError(f"the certificate authority is not a certificate in PEM: {_words(error)}") from error
 
 
-def _show(context: ssl.SSLContext, pair: KeyPair) -> None:
-    """Load a pair, through files that only we can read: ssl takes it in no other way."""
+def show_pair(context: ssl.SSLContext, pair: KeyPair, whose: str) -> None:
+    """Load a pair, through files that only we can read: ssl takes it in no other way. Raises ConfigError."""
+
+    def no_password() -> str:
+        """Asked for the password of an encrypted key: without this, ssl would ask on the terminal."""
+        raise ConfigError(f"the {whose} key is encrypted, which is not supported")
+
     try:
         with tempfile.TemporaryDirectory(prefix="cidrella-") as directory:
             certificate, key = Path(directory, "tls.crt"), Path(directory, "tls.key")
             certificate.write_bytes(pair.certificate)
             key.write_bytes(pair.key)
-            context.load_cert_chain(certificate, key, password=_no_password)
+            context.load_cert_chain(certificate, key, password=no_password)
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-        raise ConfigError(f"the client certificate and key are of no use: {_words(error)}") from error
-
-
-def _no_password() -> str:
-    """Asked for the password of an encrypted key: without this, ssl would ask on the terminal."""
-    raise ConfigError("the client key is encrypted, which is not supported")
+        raise ConfigError(f"the {whose} certificate and key are of no use: {_words(error)}") from error
 
 
 def _words(error: Exception) -> str:

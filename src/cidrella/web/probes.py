@@ -7,10 +7,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 from prometheus_client.exposition import choose_encoder
+
+from cidrella.kube.listening import Listener
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,39 +23,13 @@ _GRACE = 0.5
 """Seconds that answers under way are given at the end."""
 
 
-class CannotListenError(Exception):
-    """The address is taken, or none of ours; in words for people."""
-
-
-class Probes:
+class Probes(Listener):
     """The server, between entering and leaving it. Entering raises `CannotListenError`."""
 
     def __init__(
         self, host: str, port: int, *, readiness: Callable[[], list[str]], registry: CollectorRegistry
     ) -> None:
-        self._host = host or None
-        self._port = port
-        self._runner = web.AppRunner(
-            _application(readiness, registry), access_log=None, handle_signals=False, shutdown_timeout=_GRACE
-        )
-
-    async def __aenter__(self) -> Self:
-        await self._runner.setup()
-        try:
-            await web.TCPSite(self._runner, self._host, self._port).start()
-        except OSError as error:
-            await self._runner.cleanup()
-            raise CannotListenError(error.strerror or str(error)) from error
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._runner.cleanup()
-
-    @property
-    def url(self) -> str:
-        """Where it listens, with the port that was picked where any would do."""
-        host, port = self._runner.addresses[0][:2]
-        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        super().__init__(_application(readiness, registry), host, port, grace=_GRACE)
 
 
 def _application(readiness: Callable[[], list[str]], registry: CollectorRegistry) -> web.Application:
@@ -76,7 +52,6 @@ def _application(readiness: Callable[[], list[str]], registry: CollectorRegistry
     app.router.add_get("/healthz", healthz)
     app.router.add_get("/readyz", readyz)
     app.router.add_get("/metrics", metrics)
-    app.on_response_prepare.append(_without_server)
     return app
 
 
@@ -85,8 +60,3 @@ def _verbose(missing: list[str]) -> web.Response:
     lines = [f"[-]{each}" for each in missing] or ["[+]nothing is missing"]
     lines.append(f"readyz check {'failed' if missing else 'passed'}")
     return web.Response(text="\n".join(lines), status=503 if missing else 200)
-
-
-async def _without_server(_: web.Request, response: web.StreamResponse) -> None:
-    """Tell nobody which library of which version answers."""
-    response.headers.popall("Server", None)
