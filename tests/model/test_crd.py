@@ -16,7 +16,7 @@ from cidrella.model import rules
 from cidrella.model.crd import cluster_cidr_crd, crds, range_allocation_crd
 from tests.model.cases import UPDATES
 
-COMMITTED = Path(__file__).parents[2] / "deploy/crds"
+DEPLOY = Path(__file__).parents[2] / "deploy"
 IMMUTABLE_FIELDS = ["perNodeHostBits", "perNodeHostBitsIPv6", "ipv4", "ipv6", "nodeSelector"]
 
 
@@ -47,7 +47,7 @@ def schemas(schema: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 def committed() -> dict[str, Any]:
     """The definitions in the repository, by name."""
-    found = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in COMMITTED.iterdir()]
+    found = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in DEPLOY.glob("**/crds/*")]
     return {each["metadata"]["name"]: each for each in found}
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 CRDS = ROOT / "deploy" / "crds"
+WEBHOOK_CRDS = ROOT / "deploy" / "webhook" / "crds"
 KEPT_LOGS = ROOT / "build" / "testenv-logs"
 
 
@@ -51,10 +52,11 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
 def kubectl(cluster: Cluster) -> Kubectl:
     """The administrator's kubectl, on a cluster that knows our CRDs."""
     made = Kubectl(cluster.kubectl_path, cluster.kubeconfig)
-    applied = made("apply", "-f", CRDS)
+    files = ("-f", CRDS, "-f", WEBHOOK_CRDS)
+    applied = made("apply", *files)
     assert applied.returncode == 0, applied.stderr
     assert "Warning" not in applied.stderr
-    waited = made("wait", "--for=condition=Established", "--timeout=30s", "-f", CRDS)
+    waited = made("wait", "--for=condition=Established", "--timeout=30s", *files)
     assert waited.returncode == 0, waited.stderr
     return made
 

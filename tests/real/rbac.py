@@ -68,9 +68,9 @@ def account_token(cluster: Cluster, name: str = ACCOUNT) -> str:
     return str(made["status"]["token"])
 
 
-def deployed(cluster: Cluster) -> list[Json]:
-    """The objects of `deploy/`, as kustomize puts them together."""
-    built = _kubectl(cluster, "kustomize", str(DEPLOY))
+def deployed(cluster: Cluster, directory: Path = DEPLOY) -> list[Json]:
+    """The objects of `deploy/` or another directory, as kustomize puts them together."""
+    built = _kubectl(cluster, "kustomize", str(directory))
     return list(yaml.safe_load_all(built.stdout))
 
 

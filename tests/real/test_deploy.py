@@ -198,15 +198,15 @@ class TestTheDeployment:
         assert term["topologyKey"] == "kubernetes.io/hostname"
 
 
-def may(cluster: Cluster, action: str) -> bool:
-    """Whether the API server would let the controller's account do something."""
+def may(cluster: Cluster, action: str, account: str = ACCOUNT) -> bool:
+    """Whether the API server would let an account of kube-system do something; the controller's, unless said."""
     verb, target, *rest = action.split()
     whole, _, subresource = target.partition("/")
     resource, _, group = whole.partition(".")
     attributes = {"verb": verb, "group": group, "resource": resource, "subresource": subresource}
     for word in rest:
         attributes["namespace" if word.startswith("@") else "name"] = word.removeprefix("@")
-    review = {"spec": {"user": ACCOUNT, "groups": GROUPS, "resourceAttributes": attributes}}
+    review = {"spec": {"user": account, "groups": GROUPS, "resourceAttributes": attributes}}
     status = cluster.admin.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)["status"]
     assert not status.get("evaluationError"), status
     return bool(status["allowed"])
