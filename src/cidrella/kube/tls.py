@@ -104,6 +104,20 @@ def _trust(context: ssl.SSLContext, ca: bytes) -> None:
         raise ConfigError(f"the certificate authority is not a certificate in PEM: {_words(error)}") from error
 
 
+def serving_context(pair: KeyPair) -> ssl.SSLContext:
+    """A context for one who is connected to: TLS 1.2 or newer, HTTP/1.1. Raises ConfigError."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    show_pair(context, pair, "serving")
+    return context
+
+
+def check_pair(pair: KeyPair) -> None:
+    """Raise ConfigError for a pair that is of no use to one who is connected to."""
+    serving_context(pair)
+
+
 def show_pair(context: ssl.SSLContext, pair: KeyPair, whose: str) -> None:
     """Load a pair, through files that only we can read: ssl takes it in no other way. Raises ConfigError."""
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import ssl
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -21,7 +20,7 @@ import structlog
 from aiohttp import web
 
 from cidrella.kube.listening import Listener
-from cidrella.kube.tls import show_pair
+from cidrella.kube.tls import check_pair, serving_context, show_pair
 from cidrella.model.admission import API_VERSION, KIND, AdmissionReview
 from cidrella.serviceip.review import MalformedError, UnavailableError
 
@@ -62,14 +61,14 @@ class WebhookServer(Listener):
         review: Callable[[AdmissionRequest, float], Awaitable[AdmissionResponse]],
     ) -> None:
         self._review = review
-        self._shown = _context(pair)
+        self._shown = serving_context(pair)
         app = web.Application(client_max_size=BODY_MAX)
         app.router.add_post(PATH, self._answer)
         super().__init__(app, host, port, grace=GRACE, keep_alive=_KEPT, context=self._shown)
 
     def show(self, pair: KeyPair) -> None:
         """Show this certificate from the next connection on. Raises ConfigError, and keeps the last, if it cannot."""
-        _context(pair)  # what does not go together is found before the one in use is touched
+        check_pair(pair)  # what does not go together is found before the one in use is touched
         show_pair(self._shown, pair, "serving")
 
     async def _answer(self, request: web.Request) -> web.Response:
@@ -91,14 +90,6 @@ class WebhookServer(Listener):
             return _refused(503, str(error))
         reply = AdmissionReview(api_version=API_VERSION, kind=KIND, response=answer)
         return web.Response(body=msgspec.json.encode(reply), content_type="application/json")
-
-
-def _context(pair: KeyPair) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_alpn_protocols(["http/1.1"])
-    show_pair(context, pair, "serving")
-    return context
 
 
 def _question(body: bytes) -> AdmissionRequest:
