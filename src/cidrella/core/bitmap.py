@@ -50,7 +50,7 @@ class Bitmap:
         self.size = size
         self.count = 0
         """How many offsets are in."""
-        # One more word than the last offset needs if it ends a word: so `size` itself, as an end, has a word as well.
+        # There is a word for `size` itself as well, so the last word is never full: a search always ends.
         self.words = [0] * ((size >> WORD) + 1)
         self.full = 0
 
@@ -129,9 +129,7 @@ class Bitmap:
             free = start + ones
         else:
             at += 1 + _ones(self.full >> (at + 1))
-            free = at << WORD
-            if free < end:
-                free += _ones(self.words[at])
+            free = (at << WORD) + _ones(self.words[at])
         return free if free < end else None
 
     def count_in(self, first: int, end: int) -> int:
