@@ -12,8 +12,10 @@ import yaml
 
 from cidrella.app.settings import table
 from cidrella.controller.metrics import GAUGES, Metrics
+from cidrella.core.bands import Band, ServiceRange
 from cidrella.core.cluster import Cluster
 from cidrella.core.decision import Reason
+from cidrella.core.prefix import Prefix
 from cidrella.model.decode import decode
 from cidrella.model.objects import ClusterCIDR
 from cidrella.model.validate import validate_cluster_cidr
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
-OPERATORS = [DOCS / name for name in ("install.md", "flags.md", "metrics.md", "events.md", "migration.md")]
+OPERATORS = [DOCS / f"{name}.md" for name in ("install", "services", "flags", "metrics", "events", "migration")]
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^( *)```yaml\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 
@@ -82,6 +84,19 @@ def test_settings_elsewhere() -> None:
     page = (DOCS / "install.md").read_text()
     for setting in ("--allocate-node-cidrs=false", "--detect-local-mode=NodeCIDR", "--max-pods"):
         assert setting in page
+
+
+def test_bands() -> None:
+    """B1, B2: the page on Services has the bands as they are."""
+    rows = re.findall(r"^\| ([0-9a-f.:]+/\d+) \| (.*) \|$", (DOCS / "services.md").read_text(), re.MULTILINE)
+    assert len(rows) >= 7
+    for cidr, rest in rows:
+        found = ServiceRange.of(Prefix.parse(cidr))
+        cells = [f"{found.usable:,}"]
+        for first, end in (found.bounds(Band.STATIC), found.bounds(Band.DYNAMIC)):
+            spanned = f"{found.address(first)} – {found.address(end - 1)}" if end > first else ""
+            cells += [f"{end - first:,}" if end > first else "none", spanned]
+        assert [cell.strip() for cell in rest.split("|")] == cells
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

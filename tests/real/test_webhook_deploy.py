@@ -46,7 +46,7 @@ NEEDED = (
     "get leases.coordination.k8s.io cidrella-services @kube-system",
     "patch leases.coordination.k8s.io cidrella-services @kube-system",
     "get secrets cidrella-webhook @kube-system",
-    "update secrets cidrella-webhook @kube-system",
+    "patch secrets cidrella-webhook @kube-system",
     "get mutatingwebhookconfigurations.admissionregistration.k8s.io cidrella-webhook",
     "patch mutatingwebhookconfigurations.admissionregistration.k8s.io cidrella-webhook",
 )

@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import shutil
 import sys
 from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING, Self
@@ -154,6 +155,32 @@ class WebhookSite:
             replica.stop()
         self.replicas = []
         self._balancer.backends.clear()
+
+    def kill(self) -> None:
+        """End every replica at once, as a power cut would."""
+        for replica in self.replicas:
+            replica.process.kill()
+
+    def restart(self) -> None:
+        """Start those that were killed, and wait until they are asked."""
+        for replica in self.replicas:
+            replica.process.start()
+        self.wait_asked()
+
+    def configure(self, **fields: Any) -> None:
+        """Change the webhook's entry in its configuration."""
+        body = {"webhooks": [{"name": "services.cidrella.dev", **fields}]}
+        self.admin.patch(CONFIGURATION, body, content_type="application/strategic-merge-patch+json")
+
+    def copy_logs(self, directory: Path) -> None:
+        """Keep the replicas' logs, for whoever has to find out what went wrong."""
+        for replica in self.replicas:
+            if replica.log.exists():
+                shutil.copy(replica.log, directory)
+
+    def tail(self) -> str:
+        """The ends of the replicas' logs."""
+        return "\n".join(replica.process.tail(30) for replica in self.replicas)
 
     def create(self, name: str, **spec: Any) -> list[str]:
         """A Service; its addresses."""
