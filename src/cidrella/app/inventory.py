@@ -13,27 +13,37 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
 from cidrella.app.documents import Document, UnreadableError, read_documents, read_sources
 from cidrella.core.prefix import Prefix, PrefixError
-from cidrella.model import objects
+from cidrella.model import objects, serviceip
+from cidrella.model.chosen import Service, seen_service
 from cidrella.model.decode import Problem, decode
 from cidrella.model.rules import HOST_BITS_MIN
-from cidrella.model.validate import validate_cluster_cidr, validate_node, validate_service_cidr
+from cidrella.model.serviceip import IPAddress, RangeAllocation, SeenRangeAllocation
+from cidrella.model.validate import (
+    validate_cluster_cidr,
+    validate_ip_address,
+    validate_name,
+    validate_node,
+    validate_service_cidr,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Self
 
     from cidrella.app.documents import FieldPath, Progress
     from cidrella.core.pool import PoolSpec
 
-    _Kind = objects.ClusterCIDR | objects.Node | objects.ServiceCIDR
     K = TypeVar("K", objects.ClusterCIDR, objects.Node, objects.ServiceCIDR)
+    N = TypeVar("N", objects.ClusterCIDR, objects.Node, objects.ServiceCIDR, Service, IPAddress, RangeAllocation)
 
-_SERVICE_CIDR_VERSIONS = tuple(f"networking.k8s.io/{version}" for version in ("v1", "v1beta1", "v1alpha1"))
+_NETWORKING_VERSIONS = tuple(f"networking.k8s.io/{version}" for version in ("v1", "v1beta1", "v1alpha1"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,26 +80,32 @@ class ClusterError(Exception):
 
 
 @dataclass
-class Inventory:
-    """What the input holds."""
+class Input:
+    """What the input holds beside the objects that are looked for."""
 
-    pools: list[objects.ClusterCIDR] = field(default_factory=list)
-    nodes: list[objects.Node] = field(default_factory=list)
-    services: list[objects.ServiceCIDR] = field(default_factory=list)
     ignored: Counter[str] = field(default_factory=Counter)
     """Objects of kinds that are no concern of ours, by kind."""
     faults: list[Fault] = field(default_factory=list)
-    invalid: list[PoolSpec] = field(default_factory=list)
-    """Pools of a cluster that cannot be used, each with its problem and without a range. Files have none: there, what
-    is wrong is a fault."""
     place: str = "the input"
     """Where all this was found, for messages."""
 
-    def require_sound(self) -> Inventory:
+    def require_sound(self) -> Self:
         """Itself, or `InputError` if anything was wrong."""
         if self.faults:
             raise InputError(self.faults)
         return self
+
+
+@dataclass
+class Inventory(Input):
+    """What the input holds of pools and nodes."""
+
+    pools: list[objects.ClusterCIDR] = field(default_factory=list)
+    nodes: list[objects.Node] = field(default_factory=list)
+    services: list[objects.ServiceCIDR] = field(default_factory=list)
+    invalid: list[PoolSpec] = field(default_factory=list)
+    """Pools of a cluster that cannot be used, each with its problem and without a range. Files have none: there, what
+    is wrong is a fault."""
 
     def overlaid(self, files: Inventory) -> Inventory:
         """What there would be if the objects of files were applied: each is added, or replaces its namesake.
@@ -108,6 +124,17 @@ class Inventory:
             invalid=[each for each in self.invalid if each.name not in given],
             place=f"{self.place} and the input",
         )
+
+
+@dataclass
+class ServiceInventory(Input):
+    """What the input holds of Services and of what gives them addresses."""
+
+    cidrs: list[objects.ServiceCIDR] = field(default_factory=list)
+    services: list[Service] = field(default_factory=list)
+    addresses: list[IPAddress] = field(default_factory=list)
+    allocations: list[SeenRangeAllocation] = field(default_factory=list)
+    """Those of a cluster may be corrupt. In files, that is a fault."""
 
 
 def _overlay(below: list[K], above: list[K]) -> list[K]:
@@ -133,21 +160,79 @@ def take_inventory(
     `strict` also finds fault with what a cluster may hold although nobody should write it: podCIDRs that cannot be
     read.
     """
-    return _Reader(strict=strict).read(files, recursive=recursive, progress=progress)
+    inventory = Inventory()
+    reader = _Reader(inventory, objects.KIND)
+    keep = reader.keep
+    nodes = _validate_node_strictly if strict else validate_node
+    reader.kinds = {
+        objects.KIND: _Kind(
+            (objects.API_VERSION,),
+            partial(keep, kind=objects.ClusterCIDR, validate=validate_cluster_cidr, into=inventory.pools.append),
+        ),
+        "Node": _Kind(("v1",), partial(keep, kind=objects.Node, validate=nodes, into=inventory.nodes.append)),
+        "ServiceCIDR": _Kind(
+            _NETWORKING_VERSIONS,
+            partial(keep, kind=objects.ServiceCIDR, validate=validate_service_cidr, into=inventory.services.append),
+        ),
+    }
+    reader.read(files, recursive=recursive, progress=progress)
+    return inventory
+
+
+def take_services(
+    files: Iterable[str], *, recursive: bool = False, progress: Progress = lambda _done, _total: None
+) -> ServiceInventory:
+    """The same for Services and what gives them addresses."""
+    inventory = ServiceInventory()
+    reader = _Reader(inventory, serviceip.RANGE_ALLOCATION_KIND)
+    keep = reader.keep
+    reader.kinds = {
+        serviceip.RANGE_ALLOCATION_KIND: _Kind(
+            (serviceip.RANGE_ALLOCATION_API_VERSION,),
+            partial(
+                keep,
+                kind=RangeAllocation,
+                validate=validate_name,
+                into=lambda obj: inventory.allocations.append(SeenRangeAllocation(obj.metadata, obj)),
+            ),
+        ),
+        "ServiceCIDR": _Kind(
+            _NETWORKING_VERSIONS,
+            partial(keep, kind=objects.ServiceCIDR, validate=validate_service_cidr, into=inventory.cidrs.append),
+        ),
+        "IPAddress": _Kind(
+            _NETWORKING_VERSIONS,
+            partial(keep, kind=IPAddress, validate=validate_ip_address, into=inventory.addresses.append),
+        ),
+        "Service": _Kind(("v1",), partial(keep, kind=Service, validate=validate_name, into=inventory.services.append)),
+    }
+    reader.read(files, recursive=recursive, progress=progress)
+    return inventory
+
+
+class _Kind(NamedTuple):
+    """A kind that is looked for: the versions that it is read in, the current one first, and who takes it."""
+
+    versions: tuple[str, ...]
+    take: Callable[[Document], None]
 
 
 class _Reader:
-    def __init__(self, *, strict: bool) -> None:
-        self._validate_node = _validate_node_strictly if strict else validate_node
-        self._inventory = Inventory()
-        self._seen: dict[tuple[str, str], Document] = {}
+    """Sorts the documents of files by kind. `own` is the kind that is ours, and so is any other of its group."""
 
-    def read(self, files: Iterable[str], *, recursive: bool, progress: Progress) -> Inventory:
+    def __init__(self, inventory: Input, own: str) -> None:
+        self._inventory = inventory
+        self._own = own
+        self._seen: dict[tuple[str, str], Document] = {}
+        self.kinds: Mapping[str, _Kind] = {}
+
+    def read(self, files: Iterable[str], *, recursive: bool, progress: Progress) -> None:
+        """Everything there is, and everything that is wrong with it, goes into the inventory."""
         try:
             sources = read_sources(files, recursive=recursive)
         except UnreadableError as error:
             self._unreadable(error)
-            return self._inventory
+            return
         for document in read_documents(sources, progress):
             if isinstance(document, UnreadableError):
                 self._unreadable(document)
@@ -155,7 +240,6 @@ class _Reader:
                 self._take(document)
         place = {source.name: number for number, source in enumerate(sources)}
         self._inventory.faults.sort(key=lambda fault: (place[fault.source], fault.line or 0))
-        return self._inventory
 
     def _take(self, document: Document, list_version: str = "", list_kind: str = "") -> None:
         """One object, whose kind a list around it may have told already."""
@@ -174,15 +258,11 @@ class _Reader:
         if kind.endswith("List") and "items" in raw:
             self._take_items(document, raw["items"], version, kind.removesuffix("List"))
             return
-        match version, kind:
-            case objects.API_VERSION, objects.KIND:
-                self._keep(document, objects.ClusterCIDR, validate_cluster_cidr, self._inventory.pools)
-            case "v1", "Node":
-                self._keep(document, objects.Node, self._validate_node, self._inventory.nodes)
-            case _, "ServiceCIDR" if version in _SERVICE_CIDR_VERSIONS:
-                self._keep(document, objects.ServiceCIDR, validate_service_cidr, self._inventory.services)
-            case _:
-                self._pass_over(document, version, kind)
+        known = self.kinds.get(kind)
+        if known is not None and version in known.versions:
+            known.take(document)
+        else:
+            self._pass_over(document, version, kind)
 
     def _take_items(self, document: Document, items: object, version: str, kind: str) -> None:
         """A `List` carries objects that name their kind; a `NodeList` as the API sends it, objects that do not."""
@@ -198,35 +278,43 @@ class _Reader:
             else:
                 self._take(item, version if kind else "", kind)
 
-    def _keep(self, document: Document, kind: type[K], validate: Callable[[K], list[Problem]], into: list[K]) -> None:
+    def keep(
+        self,
+        document: Document,
+        kind: type[N],
+        validate: Callable[[N], Iterable[Problem]],
+        into: Callable[[N], None],
+    ) -> None:
+        """Hand on an object that is as it should be, or say everything that is wrong with it."""
         decoded = decode(document.raw, kind)
         if isinstance(decoded, list):
             problems = decoded + _further(document.raw, decoded, kind, validate)
         else:
-            problems = validate(decoded)
+            problems = list(validate(decoded))
         subject = f"{kind.__name__} {_name(document.raw)}"
         for problem in problems:
             self._fault(document, subject, problem.path, problem.message, problem.field)
         if isinstance(decoded, list) or problems:
             return
-        first = self._seen.setdefault((kind.__name__, decoded.metadata.name), document)
+        first = self._seen.setdefault((kind.__name__, _identity(decoded)), document)
         if first is not document:
             where = f"{first.source.name}:{first.line(('metadata', 'name'))}"
             message = f"is taken: there is one of this name at {where}; names must differ"
             self._fault(document, subject, ("metadata", "name"), message, "metadata.name")
         else:
-            into.append(decoded)
+            into(decoded)
 
     def _pass_over(self, document: Document, version: str, kind: str) -> None:
         """Other kinds are none of our business, unless they are ours under a wrong name."""
         subject = f"{kind} {_name(document.raw)}"
-        known = {objects.KIND: objects.API_VERSION, "Node": "v1", "ServiceCIDR": _SERVICE_CIDR_VERSIONS[0]}
-        groups = {each.rpartition("/")[0] for each in known.values()}
-        if kind in known and (kind == objects.KIND or version.rpartition("/")[0] in groups):
-            self._fault(document, subject, ("apiVersion",), f"is {version!r}; that of a {kind} is {known[kind]}")
-        elif version.rpartition("/")[0] == objects.GROUP:
-            close = get_close_matches(kind.lower(), [objects.KIND.lower()], cutoff=0.8)
-            hint = f"did you mean {objects.KIND}?" if close else f"the kind known here is {objects.KIND}"
+        own = self.kinds[self._own].versions[0].rpartition("/")[0]
+        groups = {version.rpartition("/")[0] for each in self.kinds.values() for version in each.versions}
+        if kind in self.kinds and (kind == self._own or version.rpartition("/")[0] in groups):
+            right = self.kinds[kind].versions[0]
+            self._fault(document, subject, ("apiVersion",), f"is {version!r}; that of a {kind} is {right}")
+        elif version.rpartition("/")[0] == own:
+            close = get_close_matches(kind.lower(), [self._own.lower()], cutoff=0.8)
+            hint = f"did you mean {self._own}?" if close else f"the kind known here is {self._own}"
             self._fault(document, subject, ("kind",), f"is not known; {hint}")
         else:
             self._inventory.ignored[printable(kind)] += 1
@@ -239,7 +327,9 @@ class _Reader:
         self._inventory.faults.append(Fault(error.source, error.line, "", "", error.message))
 
 
-def _further(raw: object, found: list[Problem], kind: type[K], validate: Callable[[K], list[Problem]]) -> list[Problem]:
+def _further(
+    raw: object, found: list[Problem], kind: type[N], validate: Callable[[N], Iterable[Problem]]
+) -> list[Problem]:
     """What else is wrong with an object that cannot be decoded, judged by the rest of it if that can stand alone."""
     try:
         rest = copy.deepcopy(raw)
@@ -275,6 +365,13 @@ def _validate_node_strictly(node: objects.Node) -> list[Problem]:
         except PrefixError as error:
             problems.append(Problem(path, f"{text!r} {error}"))
     return problems
+
+
+def _identity(
+    obj: objects.ClusterCIDR | objects.Node | objects.ServiceCIDR | Service | IPAddress | RangeAllocation,
+) -> str:
+    """By what it is told from others of its kind."""
+    return seen_service(obj).name if isinstance(obj, Service) else obj.metadata.name
 
 
 def _name(raw: object) -> str:

@@ -8,6 +8,7 @@ number written as 8.0, and a label without a value.
 
 from __future__ import annotations
 
+from base64 import b64decode
 from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -76,10 +77,10 @@ class _Walk:
                 return {key: self._entry(key, each, inner, path) for key, each in value.items()}
             case types.ListType(item_type=inner), list():
                 return [self.read(each, inner, (*path, index)) for index, each in enumerate(value)]
-            case types.StrType(), str():
-                return value
             case types.IntType(), int() | float() if _is_whole(value):
                 return int(value)
+        if _is_plain(value, info):
+            return value
         self._wrong(path, f"must be {_NAMES[type(info)]}, not {_told(value)}{_advice(value, info)}")
         return value
 
@@ -115,6 +116,8 @@ _NAMES: Mapping[type[types.Type], str] = {
     types.ListType: "a list",
     types.StrType: "text",
     types.IntType: "a whole number",
+    types.BoolType: "true or false",
+    types.BytesType: "bytes in base64",
 }
 
 
@@ -132,6 +135,20 @@ def _bare(info: types.Type) -> types.Type:
 def _is_whole(value: float) -> bool:
     """Whether Kubernetes reads it as a whole number: 8 and 8.0, but not true."""
     return not isinstance(value, bool) and value == value // 1
+
+
+def _is_plain(value: object, info: types.Type) -> bool:
+    """Whether it is one of those that are what they are."""
+    match info, value:
+        case (types.StrType(), str()) | (types.BoolType(), bool()):
+            return True
+        case types.BytesType(), str():
+            try:
+                b64decode(value, validate=True)
+            except ValueError:
+                return False
+            return True
+    return False
 
 
 def _told(value: object) -> str:

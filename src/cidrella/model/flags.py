@@ -15,6 +15,7 @@ from enum import Enum
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
+from cidrella.core.bands import RangeError, ServiceRange
 from cidrella.core.pool import PoolRange
 from cidrella.core.prefix import Family, Prefix, PrefixError
 from cidrella.model.objects import FAMILY_ORDER_ANNOTATION, IPV6_FIRST, ClusterCIDR, ClusterCIDRSpec, ObjectMeta
@@ -35,8 +36,11 @@ _HASH_DIGITS: Final = 12
 """Of the hash in a name: short enough to read out, and 48 bits are plenty for the few flags a cluster ever has."""
 
 _MULTI_GATE: Final = "MultiCIDRRangeAllocator"
-_GATES: Final[Mapping[str, bool]] = {_MULTI_GATE: True, "ServiceIPStaticSubrange": True}
+_BAND_GATE: Final = "ServiceIPStaticSubrange"
+_GATES: Final[Mapping[str, bool]] = {_MULTI_GATE: True, _BAND_GATE: True}
 """Every known feature gate and its default (F7, B11)."""
+
+_SERVICE_RANGE: Final = "--service-cluster-ip-range"
 
 _TRUTHS: Final[Mapping[str, bool]] = {
     **dict.fromkeys(("1", "t", "T", "true", "True", "TRUE"), True),
@@ -78,6 +82,18 @@ class IpamFlags:
     """What was read in another way than it was written, for whoever called to tell."""
 
 
+@dataclass(frozen=True, slots=True)
+class ServiceFlags:
+    """What the flags say about the addresses of Services."""
+
+    ranges: tuple[Prefix, ...] = ()
+    """In the flag's order, the default family first; none: as the ServiceCIDRs say."""
+    banded: bool = True
+    """Whether a part of each range is kept for addresses that people choose (B11)."""
+    warnings: tuple[str, ...] = ()
+    """What was read in another way than it was written, for whoever called to tell."""
+
+
 def parse_truth(text: str) -> bool | None:
     """A Boolean as Go's flags spell it; None if it is none."""
     return _TRUTHS.get(text)
@@ -111,11 +127,23 @@ def read_ipam_flags(  # noqa: PLR0913 - as many parameters as there are flags
     return IpamFlags(
         allocator=allocator,
         ranges=tuple(PoolRange(each, masks.length(each, allocator)) for each in ranges),
-        service_ranges=tuple(_ranges("--service-cluster-ip-range", service_cluster_ip_range, warnings)),
+        service_ranges=tuple(_ranges(_SERVICE_RANGE, service_cluster_ip_range, warnings)),
         allocate=allocate_node_cidrs,
         wait_for_labels=wait_for_cloud_provider,
         warnings=tuple(warnings),
     )
+
+
+def read_service_flags(*, service_cluster_ip_range: str = "", feature_gates: str = "") -> ServiceFlags:
+    """What flags of these names and values say. Raises `FlagError`, also for a range that cannot be used (B2)."""
+    warnings: list[str] = []
+    ranges = tuple(_ranges(_SERVICE_RANGE, service_cluster_ip_range, warnings))
+    for each in ranges:
+        try:
+            ServiceRange.of(each)
+        except RangeError as error:
+            raise FlagError(f"{_SERVICE_RANGE}: {each} {error}") from error
+    return ServiceFlags(ranges, _gates(feature_gates)[_BAND_GATE], tuple(warnings))
 
 
 def flags_pool(ranges: tuple[PoolRange, ...], attempt: int = 0) -> ClusterCIDR:

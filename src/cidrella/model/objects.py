@@ -150,11 +150,25 @@ class ServiceCIDRSpec(_Object, frozen=True, kw_only=True):
     cidrs: Nullable[list[str]] = field(default_factory=list)
 
 
+class ServiceCIDRCondition(_Object, frozen=True, kw_only=True):
+    """One aspect of the state of a ServiceCIDR."""
+
+    type: Nullable[str] = ""
+    status: Nullable[str] = ""
+
+
+class ServiceCIDRStatus(_Object, frozen=True, kw_only=True):
+    """What Kubernetes says of a ServiceCIDR."""
+
+    conditions: Nullable[list[ServiceCIDRCondition]] = field(default_factory=list)
+
+
 class ServiceCIDR(_Object, frozen=True, kw_only=True):
     """A networking.k8s.io/v1 ServiceCIDR (A7)."""
 
     metadata: Nullable[ObjectMeta] = field(default_factory=ObjectMeta)
     spec: Nullable[ServiceCIDRSpec] = field(default_factory=ServiceCIDRSpec)
+    status: Nullable[ServiceCIDRStatus] = field(default_factory=ServiceCIDRStatus)
 
 
 class NodeSelectorRequirement(_Object, frozen=True, kw_only=True, forbid_unknown_fields=True):

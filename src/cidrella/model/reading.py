@@ -96,7 +96,12 @@ def read_pool(raw: Json) -> SeenPool:
 
 def read_service_ranges(raw: Json) -> SeenServiceRanges:
     """The ranges of a ServiceCIDR, read leniently, since Services get addresses from it whatever its spelling."""
-    obj = _named(_SERVICE.decode(raw))
+    return seen_service_ranges(_SERVICE.decode(raw))
+
+
+def seen_service_ranges(obj: ServiceCIDR) -> SeenServiceRanges:
+    """The same of one that is decoded."""
+    _named(obj)
     ranges: list[Prefix] = []
     unreadable: list[str] = []
     for text in obj.spec.cidrs:

@@ -21,8 +21,8 @@ from msgspec.json import Decoder
 
 from cidrella.core.prefix import Family
 from cidrella.model import rules
-from cidrella.model.objects import ObjectMeta
-from cidrella.model.reading import read_service_ranges
+from cidrella.model.objects import ObjectMeta, ServiceCIDR
+from cidrella.model.reading import seen_service_ranges
 
 if TYPE_CHECKING:
     from cidrella.core.prefix import Prefix
@@ -139,29 +139,39 @@ class SeenServiceCIDR(NamedTuple):
     """Whether it is being deleted, or is said not to be ready: it gives nothing new."""
 
 
-class _Meta(Struct, rename="camel"):
+class Metadata(Struct, rename="camel"):
+    """What is in use of the metadata of others' objects."""
+
     name: str
     namespace: str | None = None
     uid: str | None = None
-    creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
 
     @property
     def full_name(self) -> str:
+        """With the namespace before it, where there is one. Raises `ValidationError` for an empty one."""
         if not self.name:
             raise ValidationError("it has no metadata.name")
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
-class _ServiceSpec(Struct, rename="camel"):
+class ServiceSpec(Struct, rename="camel"):
+    """What a Service's spec says of the addresses that it has."""
+
     type: str | None = None
     cluster_ip: str | None = field(default=None, name="clusterIP")
     cluster_ips: list[str] | None = field(default=None, name="clusterIPs")
 
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """As they are written; none for one that is headless or has yet to get any."""
+        texts = self.cluster_ips or (self.cluster_ip or "",)
+        return tuple(text for text in texts if text not in {"", HEADLESS})
+
 
 class _Service(Struct):
-    metadata: _Meta
-    spec: _ServiceSpec | None = None
+    metadata: Metadata
+    spec: ServiceSpec | None = None
 
 
 class _ParentRef(Struct):
@@ -175,23 +185,11 @@ class _IPAddressSpec(Struct, rename="camel"):
     parent_ref: _ParentRef | None = None
 
 
-class _IPAddress(Struct):
-    metadata: _Meta
+class IPAddress(Struct):
+    """A networking.k8s.io/v1 IPAddress."""
+
+    metadata: Metadata
     spec: _IPAddressSpec | None = None
-
-
-class _Condition(Struct):
-    type: str | None = None
-    status: str | None = None
-
-
-class _ServiceCIDRStatus(Struct):
-    conditions: list[_Condition] | None = None
-
-
-class _ServiceCIDR(Struct):
-    metadata: _Meta
-    status: _ServiceCIDRStatus | None = None
 
 
 class _AnyAllocation(Struct):
@@ -201,9 +199,9 @@ class _AnyAllocation(Struct):
 _ALLOCATION = Decoder(RangeAllocation)
 _ANY_ALLOCATION = Decoder(_AnyAllocation)
 _SERVICE = Decoder(_Service)
-_IP_ADDRESS = Decoder(_IPAddress)
-_SERVICE_CIDR = Decoder(_ServiceCIDR)
-_NO_SPEC = _ServiceSpec()
+_IP_ADDRESS = Decoder(IPAddress)
+_SERVICE_CIDR = Decoder(ServiceCIDR)
+_NO_SPEC = ServiceSpec()
 _NO_PARENT = _ParentRef()
 
 
@@ -235,19 +233,22 @@ def read_service(raw: Json) -> SeenService:
     """A Service's addresses, whatever its kind."""
     obj = _SERVICE.decode(raw)
     spec = obj.spec or _NO_SPEC
-    texts = spec.cluster_ips or (spec.cluster_ip or "",)
     return SeenService(
         obj.metadata.full_name,
         obj.metadata.uid or "",
         spec.type or "ClusterIP",
-        tuple(text for text in texts if text not in {"", HEADLESS}),
+        spec.addresses,
         obj.metadata.deletion_timestamp is not None,
     )
 
 
 def read_ip_address(raw: Json) -> SeenIPAddress:
     """An address that is given already, and to whom."""
-    obj = _IP_ADDRESS.decode(raw)
+    return seen_ip_address(_IP_ADDRESS.decode(raw))
+
+
+def seen_ip_address(obj: IPAddress) -> SeenIPAddress:
+    """The same of one that is decoded."""
     parent = (obj.spec and obj.spec.parent_ref) or _NO_PARENT
     who = f"{parent.namespace}/{parent.name}" if parent.namespace else parent.name or ""
     if who and (parent.group or "", parent.resource) != _SERVICES:
@@ -257,10 +258,13 @@ def read_ip_address(raw: Json) -> SeenIPAddress:
 
 def read_service_cidr(raw: Json) -> SeenServiceCIDR:
     """A ServiceCIDR. One that says nothing on whether it is ready is, as Kubernetes has it."""
-    obj = _SERVICE_CIDR.decode(raw)
-    seen = read_service_ranges(raw)
-    conditions = (obj.status and obj.status.conditions) or ()
-    unready = any(each.type == "Ready" and each.status != "True" for each in conditions)
+    return seen_service_cidr(_SERVICE_CIDR.decode(raw))
+
+
+def seen_service_cidr(obj: ServiceCIDR) -> SeenServiceCIDR:
+    """The same of one that is decoded."""
+    unready = any(each.type == "Ready" and each.status != "True" for each in obj.status.conditions)
+    seen = seen_service_ranges(obj)
     return SeenServiceCIDR(
         seen.name,
         seen.uid,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
+from cidrella.core.address import Address
 from cidrella.core.prefix import Family, Prefix, PrefixError
 from cidrella.core.selector import NAME_FIELD, Operator, parse_int64
 from cidrella.model import rules
@@ -18,6 +19,7 @@ from cidrella.model.objects import API_VERSION, KIND
 from cidrella.model.syntax import LABEL_MAX, label_key_fault, label_value_fault, name_fault
 
 if TYPE_CHECKING:
+    from cidrella.model.chosen import Service
     from cidrella.model.objects import (
         ClusterCIDR,
         ClusterCIDRSpec,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
         ObjectMeta,
         ServiceCIDR,
     )
+    from cidrella.model.serviceip import IPAddress, RangeAllocation
 
 Path: TypeAlias = tuple[str | int, ...]
 Problems: TypeAlias = Iterator[Problem]
@@ -64,6 +67,20 @@ def validate_service_cidr(obj: ServiceCIDR) -> list[Problem]:
     elif len(obj.spec.cidrs) > _SERVICE_RANGES_MAX or len({each.family for each in ranges}) < len(ranges):
         problems.append(Problem(path, "may hold one range of each family; move the rest to another ServiceCIDR"))
     return problems
+
+
+def validate_name(obj: Service | IPAddress | RangeAllocation) -> list[Problem]:
+    """What is wrong with the name of an object of which nothing else is asked."""
+    return list(_name(obj.metadata.name))
+
+
+def validate_ip_address(obj: IPAddress) -> list[Problem]:
+    """An IPAddress is named by the address."""
+    try:
+        Address.parse_lenient(obj.metadata.name)
+    except PrefixError as error:
+        return [Problem(("metadata", "name"), f"{obj.metadata.name!r} {error}")]
+    return []
 
 
 def _type(obj: ClusterCIDR) -> Problems:
