@@ -32,6 +32,7 @@ from cidrella.kube.duty import Duty
 from cidrella.kube.election import Elector
 from cidrella.kube.events import Recorder, Reference
 from cidrella.kube.limiter import AdaptiveLimit
+from cidrella.kube.readiness import not_followed, not_led
 from cidrella.kube.reflector import Reflector
 from cidrella.kube.reflector_settings import Absence, ReflectorSettings
 from cidrella.model.flags import AllocatorType
@@ -161,20 +162,10 @@ class Controller:
 
     def readiness(self) -> list[str]:
         """What keeps this replica from serving, or from taking over (O2, O6); nothing where it is ready."""
-        missing = []
-        for what, reflector in self._reflectors.items():
-            if reflector.trouble:
-                missing.append(f"{what} cannot be followed: {reflector.trouble}")
-            elif not reflector.synced:
-                missing.append(f"{what} are not listed yet")
+        missing = not_followed(self._reflectors)
         if self._multi and self._pools.absent:
             missing.append("the ClusterCIDR CRD is not installed")
-        if self._elector is not None and not self._elector.leading:
-            if self._elector.trouble:
-                missing.append(f"the lease cannot be had or watched: {self._elector.trouble}")
-            elif not self._elector.holder:
-                missing.append("nobody leads yet")
-        return missing
+        return missing + not_led(self._elector)
 
     async def run(self) -> None:
         """Work until cancelled; then finish what is under way, release the lease and return. Raises what it died of."""

@@ -21,6 +21,11 @@ class Duty:
         self._taken_up = asyncio.Event()
 
     @property
+    def leads(self) -> bool:
+        """Whether this process leads, by the clock."""
+        return self._leads()
+
+    @property
     def on(self) -> bool:
         """Whether a write may go out now."""
         return self._taken_up.is_set() and self._leads()
