@@ -16,9 +16,11 @@ from cidrella.core.bands import Band, ServiceRange
 from cidrella.core.cluster import Cluster
 from cidrella.core.decision import Reason
 from cidrella.core.prefix import Prefix
+from cidrella.core.repair import Wrong
 from cidrella.model.decode import decode
 from cidrella.model.objects import ClusterCIDR
 from cidrella.model.validate import validate_cluster_cidr
+from cidrella.serviceip.notices import CORRUPT, REBUILT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,12 +67,16 @@ class TestAlerts:
 
 
 def test_events() -> None:
-    """O3, N4, N5, N6, N7: the page says what to do about each event that a node or a pool can get, and no other."""
+    """O3, N4, N5, N6, N7, B8: the page says what to do about each event that an object can get, and no other."""
     page = (DOCS / "events.md").read_text()
-    nodes, _, pools = page.partition("## On pools")
+    nodes, _, rest = page.partition("## On pools")
+    pools, _, rest = rest.partition("## On Services")
+    services, _, allocations = rest.partition("## On RangeAllocations")
     told = {each.value for each in Reason if each.value.startswith("CIDR")}
     assert set(re.findall(r"^\| `(\w+)` \|", nodes, re.MULTILINE)) == told
     assert re.findall(r"^\| `(\w+)` \| [A-Z]", pools, re.MULTILINE)[0] == "Invalid"
+    assert re.findall(r"^\| `(\w+)` \|", services, re.MULTILINE) == [each.value for each in Wrong]
+    assert re.findall(r"^\| `(\w+)` \|", allocations, re.MULTILINE) == [CORRUPT, REBUILT]
 
 
 def test_conditions() -> None:

@@ -6,6 +6,7 @@ into each request is in the audit log, and that is what is compared.
 
 from __future__ import annotations
 
+import base64
 import subprocess
 import threading
 import time
@@ -17,7 +18,7 @@ import yaml
 
 from tests.real.conftest import KEPT_LOGS, Kubectl
 from tests.real.site import eventually
-from tests.real.webhook import SERVICES, WebhookSite, offset, service
+from tests.real.webhook import CONFIGURATION, EVENTS, SERVICES, WebhookSite, offset, service
 from tests.testenv.client import ApiError
 from tests.testenv.cluster import Cluster
 
@@ -25,11 +26,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from tests.testenv.client import Json
+
 IPV4, IPV6 = "10.96.0.0/20", "fd00:96::/112"
 STATIC = 256
 """Addresses in the static band of each: 4,096 / 16, and 256 at the most (B1)."""
-REQUIRED = {"ipFamilyPolicy": "RequireDualStack"}
-EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
+REQUIRED: Json = {"ipFamilyPolicy": "RequireDualStack"}
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +73,7 @@ class TestMany:
         """B3, B6: all from the dynamic band, no two the same, each as the webhook said; from kubectl and the API."""
         before = sum(each.given("dynamic") for each in site.replicas)
         files = [self.write(tmp_path / f"{n}.yaml", range(100 * n, 100 * (n + 1))) for n in range(4)]
-        command = [site.cluster.kubectl_path, "--kubeconfig", site.cluster.kubeconfig, "create", "-f"]
+        command: list[str | Path] = [site.cluster.kubectl_path, "--kubeconfig", site.cluster.kubeconfig, "create", "-f"]
         clients = [subprocess.Popen([*command, each], stdout=subprocess.PIPE, text=True) for each in files]
         with ThreadPoolExecutor(12) as threads:
             list(threads.map(lambda number: site.create(f"many-{number}"), range(400, 1000)))
@@ -127,8 +129,8 @@ class TestMany:
                 for each in victims:
                     site.replicas[each].wait_ready()
             over.set()
-            for each in loads:
-                each.result()
+            for done in loads:
+                done.result()
         held = site.addresses()
         assert {f"default/{name}": addresses for name, addresses in made.items()} == {
             name: addresses for name, addresses in held.items() if name.startswith("default/load-")
@@ -227,11 +229,12 @@ class TestShapes:
 
     def test_both_families_at_once(self, site: WebhookSite) -> None:
         """B9: one of each, the first as asked, both from the webhook; chosen ones, too."""
-        for name, spec in {
+        shapes: dict[str, Json] = {
             "dual": REQUIRED,
             "dual-six": {**REQUIRED, "ipFamilies": ["IPv6", "IPv4"]},
             "preferred": {"ipFamilyPolicy": "PreferDualStack"},
-        }.items():
+        }
+        for name, spec in shapes.items():
             held = site.create(name, **spec)
             assert [":" in each for each in held] == [name == "dual-six", name != "dual-six"]
             assert {scope_of(each) for each in held} == {"dynamic"}
@@ -325,6 +328,24 @@ class TestAway:
         except ApiError as error:
             return error.message
         return ""
+
+
+def test_replicas_share_certificates_of_their_own_making(site: WebhookSite) -> None:
+    """One CA for all, which is the one in the configuration, whoever comes and goes; all for the Service's name."""
+    before = bundle(site)
+    for replica in site.replicas:
+        replica.certificate(before)
+    site.replicas[0].process.kill()
+    site.replicas[0].process.start()
+    site.wait_asked()
+    site.replicas[0].certificate(before)
+    assert bundle(site) == before
+
+
+def bundle(site: WebhookSite) -> str:
+    """The CA that the API server believes."""
+    (webhook,) = site.admin.get(CONFIGURATION)["webhooks"]
+    return base64.b64decode(webhook["clientConfig"]["caBundle"]).decode()
 
 
 def test_nothing_was_denied(site: WebhookSite) -> None:

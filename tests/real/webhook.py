@@ -12,6 +12,8 @@ import base64
 import json
 import os
 import shutil
+import socket
+import ssl
 import sys
 from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING, Self
@@ -39,6 +41,7 @@ CONFIGURATION = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurat
 ACCOUNT = "system:serviceaccount:kube-system:cidrella-webhook"
 CRD = "customresourcedefinition/rangeallocations.cidrella.dev"
 SERVICES = "/api/v1/namespaces/default/services"
+EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 ALL_SERVICES = "/api/v1/services"
 HOST = "cidrella-webhook.kube-system.svc"
 FLAGS = (
@@ -85,6 +88,19 @@ class WebhookReplica(Replica):
         command += [f"--bind-address=127.0.0.1:{self.port}", f"--webhook-bind-address=127.0.0.1:{self.webhook_port}"]
         command += [f"--webhook-dns-names={HOST},127.0.0.1", *FLAGS, *flags]
         self.process = Process(name, command, log)
+
+    def certificate(self, ca: str = "") -> bytes:
+        """The certificate that it shows; with a CA's, in PEM, only if it is of that CA and for the webhook's name."""
+        context = ssl.create_default_context(cadata=ca or None)
+        if not ca:
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        with (
+            socket.create_connection(("127.0.0.1", self.webhook_port), timeout=5) as plain,
+            context.wrap_socket(plain, server_hostname=HOST) as wrapped,
+        ):
+            shown = wrapped.getpeercert(binary_form=True)
+            assert shown is not None
+            return shown
 
     def given(self, scope: str) -> float:
         """How many addresses it has given in this way, of all ranges."""
