@@ -19,6 +19,7 @@ import structlog
 
 from cidrella import __version__
 from cidrella.app.running import run_controller
+from cidrella.app.settings import Settings
 from cidrella.app.sources import read_settings
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class Ran:
 
 
 def run(capfd: pytest.CaptureFixture[str], *arguments: str) -> Ran:
-    given = read_settings([*arguments], {})
+    given = read_settings(Settings, [*arguments], {})
     code = run_controller(given.settings, given.warnings)
     printed = capfd.readouterr()
     assert printed.out == ""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import pytest
 
-from cidrella.app.settings import Settings, table
+from cidrella.app.settings import CommonSettings, Group, Settings, table
 from cidrella.app.sources import HelpWanted, SettingError, read_settings
 from cidrella.app.values import Address
+from cidrella.app.webhook_settings import WebhookSettings
 from cidrella.kube.campaign import ElectionSettings
 
 if TYPE_CHECKING:
@@ -18,24 +20,28 @@ if TYPE_CHECKING:
 
 
 def read(*arguments: str, **environment: str) -> Settings:
-    return read_settings(arguments, environment).settings
+    return read_settings(Settings, arguments, environment).settings
 
 
 def refusal(*arguments: str, **environment: str) -> str:
     """The one line with which settings are refused."""
     with pytest.raises(SettingError) as error:
-        read_settings(arguments, environment)
+        read_settings(Settings, arguments, environment)
     assert "\n" not in str(error.value)
     return str(error.value)
 
 
-def test_every_setting_has_a_default_that_goes_together_with_the_others() -> None:
+@pytest.mark.parametrize("kind", [Settings, WebhookSettings])
+def test_every_setting_has_a_default_that_goes_together_with_the_others(kind: type[CommonSettings]) -> None:
     """Nothing needs to be given, and what the help shows as a default is the default."""
-    assert read() == Settings()
-    shown = {row.field: row.kind.parse(row.default) for row in table().values()}
-    assert Settings(**shown) == Settings()
-    assert list(shown) == [each.name for each in fields(Settings)]
-    assert all(row.help.endswith((".", "'leader-elect: false'.")) for row in table().values())
+    assert read_settings(kind, [], {}).settings == kind()
+    rows = table(kind).values()
+    shown = {row.field: row.kind.parse(row.default) for row in rows}
+    assert kind(**shown) == kind()
+    assert shown.keys() == {each.name for each in fields(kind)}
+    assert all(row.help.endswith((".", "'leader-elect: false'.")) for row in rows)
+    groups = [group for group, _ in groupby(row.group for row in rows)]
+    assert groups == [each for each in Group if each in groups]
 
 
 def test_names() -> None:
@@ -246,14 +252,14 @@ def test_variables_that_are_almost_a_setting() -> None:
         "CIDRELLA_PORT": "tcp://10.96.0.7:80",
         "CIDRELLA_SERVICE_PORT": "80",
     }
-    assert read_settings([], service).warnings == ()
-    (warning,) = read_settings([], {"CIDRELLA_CLUSTER_CIDRS": "10.0.0.0/16"}).warnings
+    assert read_settings(Settings, [], service).warnings == ()
+    (warning,) = read_settings(Settings, [], {"CIDRELLA_CLUSTER_CIDRS": "10.0.0.0/16"}).warnings
     assert warning.endswith("did you mean CIDRELLA_CLUSTER_CIDR?")
 
 
 def test_warnings_of_the_flags_come_along() -> None:
     """F2: that a range was masked is not lost on the way."""
-    assert read_settings(["--cluster-cidr=10.0.0.1/16"], {}).warnings == (
+    assert read_settings(Settings, ["--cluster-cidr=10.0.0.1/16"], {}).warnings == (
         "--cluster-cidr: 10.0.0.1/16 is read as 10.0.0.0/16",
     )
 

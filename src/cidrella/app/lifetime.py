@@ -28,10 +28,17 @@ _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 _log = structlog.get_logger()
 
 
+class ToldError(Exception):
+    """What ended the work, and is in the log already."""
+
+
 class Lifetime:
     """Within it, signals end the work. Leaving it means that everything ended in time."""
 
-    def __init__(self, grace: float = GRACE, leave: Callable[[int], object] = os._exit) -> None:
+    def __init__(
+        self, grace: float = GRACE, leave: Callable[[int], object] = os._exit, *, what: str = "the controller"
+    ) -> None:
+        self._what = what
         self._leave = leave
         self._timer = Timer(grace, self._out_of_time)
         self._timer.daemon = True
@@ -68,11 +75,13 @@ class Lifetime:
 
     def _outcome(self, task: asyncio.Task[None]) -> int:
         error = None if task.cancelled() else task.exception()
+        if isinstance(error, ToldError):
+            return FAILED
         if error is not None:
-            _log.error("the controller failed", error=str(error), exc_info=error)
+            _log.error(f"{self._what} failed", error=str(error), exc_info=error)
             return FAILED
         if not self._told:
-            _log.error("the controller ended by itself, which it should not")
+            _log.error(f"{self._what} ended by itself, which it should not")
             return FAILED
         _log.info("stopped")
         return ENDED

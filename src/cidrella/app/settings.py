@@ -1,15 +1,15 @@
-"""Every setting of `cidrella run`, declared once: its name, what it can be, its default and the reason for it.
+"""Every setting of a command that runs for long, declared once: its name, what it can be, its default and why.
 
-The command line, the environment variables, the config file and the help all come from this table. A field's name is
-the flag's, with underscores: `cluster_cidr` is `--cluster-cidr`, `CIDRELLA_CLUSTER_CIDR`, and `cluster-cidr` in a file.
+The command line, the environment variables, the config file and the help all come from the table of the command. A
+field's name is the flag's, with underscores: `cluster_cidr` is `--cluster-cidr`, `CIDRELLA_CLUSTER_CIDR`, and
+`cluster-cidr` in a file. What all such commands have is in `CommonSettings`, those of `cidrella run` in `Settings`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from enum import Enum
-from functools import cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self, TypeVar
 
 from cidrella.app.values import ADDRESS, DURATION, FILE, GATES, MASK, RANGES, TEXT, TRUTH, Address, Kind, choice
 from cidrella.kube.campaign import ElectionSettings
@@ -25,9 +25,11 @@ _TABLE: Final = "setting"
 
 
 class Group(Enum):
-    """A subject in the help."""
+    """A subject in the help, in its order."""
 
     NODES = "Ranges and blocks"
+    SERVICES = "Ranges of Services"
+    WEBHOOK = "The webhook"
     CLUSTER = "The API server"
     ELECTION = "Leader election"
     OPERATION = "Operation"
@@ -55,98 +57,57 @@ class Setting(NamedTuple):
 
     @property
     def field(self) -> str:
-        """As in `Settings`."""
+        """As in the settings."""
         return self.name.replace("-", "_")
 
 
-def _setting(kind: Kind[T], default: str, group: Group, text: str) -> T:
-    """A field of `Settings`: its default as one would write it, and what it is for."""
+def setting(kind: Kind[T], default: str, group: Group, text: str) -> T:
+    """A field of settings: its default as one would write it, and what it is for."""
     value: T = field(default=kind.parse(default), metadata={_TABLE: (kind, default, group, text)})
     return value
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """What `cidrella run` was told. `checked` says whether it makes sense as a whole."""
+class CommonSettings:
+    """What every such command can be told. `checked` says whether it makes sense as a whole."""
 
-    cluster_cidr: str = _setting(
-        RANGES, "", Group.NODES, "Ranges for Pods: one, or one of each family. Kept in the cluster as a ClusterCIDR."
-    )
-    """None, for ClusterCIDR objects are the way to say it; the flag is for those who had the built-in allocator."""
-    node_cidr_mask_size: int = _setting(
-        MASK,
-        "0",
-        Group.NODES,
-        "The length of a node's block, where --cluster-cidr is one range. Not given: as the next two say.",
-    )
-    node_cidr_mask_size_ipv4: int = _setting(
-        MASK, "0", Group.NODES, "The length of a node's IPv4 block in --cluster-cidr. Not given: 24."
-    )
-    """0 tells a mask that was given from one that was not: one for a family without a range is a mistake (F2)."""
-    node_cidr_mask_size_ipv6: int = _setting(
-        MASK, "0", Group.NODES, "The length of a node's IPv6 block in --cluster-cidr. Not given: 64."
-    )
-    service_cluster_ip_range: str = _setting(
-        RANGES,
-        "",
-        Group.NODES,
-        "Ranges of Services, which are never given to nodes: one, or one of each family. Where the cluster has "
-        "ServiceCIDR objects, these are honoured without it.",
-    )
-    allocate_node_cidrs: bool = _setting(
-        TRUTH, "true", Group.NODES, "Give nodes blocks. If false: watch and report, and change no node."
-    )
-    """Where kube-controller-manager has false: giving blocks is one of its many tasks, and the only one here (F8)."""
-    cidr_allocator_type: str = _setting(
-        TEXT,
-        AllocatorType.MULTI.value,
-        Group.NODES,
-        "Where ranges come from: MultiCIDRRangeAllocator for ClusterCIDR objects, RangeAllocator for --cluster-cidr "
-        "alone, the old way.",
-    )
-    wait_for_cloud_provider: bool = _setting(
-        TRUTH,
-        "true",
-        Group.NODES,
-        "Keep nodes waiting that a cloud provider has yet to initialise: labels that choose pools may be missing.",
-    )
-    """A block cannot be taken back once a node has it, while waiting costs a node seconds (N10)."""
-    feature_gates: str = _setting(
-        GATES, "", Group.NODES, "Gates to switch: MultiCIDRRangeAllocator (on), ServiceIPStaticSubrange (on)."
-    )
+    COMMAND: ClassVar[str]
+    """As it is typed."""
+    OPPOSITES: ClassVar[Mapping[str, str]] = {}
+    """Flags that say the opposite of another, by its name."""
 
-    kubeconfig: str = _setting(
+    kubeconfig: str = setting(
         FILE,
         "",
         Group.CLUSTER,
         "How to reach the cluster. Without it: $KUBECONFIG; else, in a Pod, its ServiceAccount; else ~/.kube/config.",
     )
-    context: str = _setting(TEXT, "", Group.CLUSTER, "The context of the kubeconfig, if not its current one.")
-    api_timeout: float = _setting(
+    context: str = setting(TEXT, "", Group.CLUSTER, "The context of the kubeconfig, if not its current one.")
+    api_timeout: float = setting(
         DURATION, "15s", Group.CLUSTER, "How long a request may take; a watch may take any time."
     )
     """Long enough for a busy API server to list 500 nodes, short enough to notice a dead connection."""
 
-    leader_elect: bool = _setting(
+    leader_elect: bool = setting(
         TRUTH, "true", Group.ELECTION, "Act only while holding a Lease, so that several replicas can run."
     )
     """Two writers by mistake would give one block twice; an election by mistake costs one object."""
-    leader_elect_lease_duration: float = _setting(
+    leader_elect_lease_duration: float = setting(
         DURATION, "15s", Group.ELECTION, "How long others wait after the leader's last renewal before they take over."
     )
     """This and the next two as in kube-controller-manager, so that what is known about one holds for the other."""
-    leader_elect_renew_deadline: float = _setting(
+    leader_elect_renew_deadline: float = setting(
         DURATION, "10s", Group.ELECTION, "How long the leader tries to renew before it stops leading."
     )
-    leader_elect_retry_period: float = _setting(DURATION, "2s", Group.ELECTION, "The pause between two attempts.")
-    leader_elect_resource_lock: str = _setting(
+    leader_elect_retry_period: float = setting(DURATION, "2s", Group.ELECTION, "The pause between two attempts.")
+    leader_elect_resource_lock: str = setting(
         choice("leases"), "leases", Group.ELECTION, "What the lock is made of. Leases are all there is."
     )
-    leader_elect_resource_name: str = _setting(TEXT, "cidrella", Group.ELECTION, "The name of the Lease.")
-    leader_elect_resource_namespace: str = _setting(TEXT, "kube-system", Group.ELECTION, "The namespace of the Lease.")
+    leader_elect_resource_name: str = setting(TEXT, "cidrella", Group.ELECTION, "The name of the Lease.")
+    leader_elect_resource_namespace: str = setting(TEXT, "kube-system", Group.ELECTION, "The namespace of the Lease.")
     """The one namespace that every cluster has, and that people watch."""
 
-    bind_address: Address = _setting(  # noqa: RUF009 - an Address cannot be changed
+    bind_address: Address = setting(  # noqa: RUF009 - an Address cannot be changed
         ADDRESS,
         "127.0.0.1:10290",
         Group.OPERATION,
@@ -155,33 +116,23 @@ class Settings:
     )
     """Loopback, since the answers are for anyone who can connect. The port is off those that Kubernetes' own components
     take on the same host (10248 to 10260), and below those that are handed out at random."""
-    log_level: str = _setting(
+    log_level: str = setting(
         choice("debug", "info", "warning", "error"),
         "info",
         Group.OPERATION,
         "The least that is logged. -v N is understood, too: from 4 on it is debug, below it is info.",
     )
-    log_format: str = _setting(
+    log_format: str = setting(
         choice("auto", "json", "text"), "auto", Group.OPERATION, "How to log. auto: text on a terminal, else JSON."
     )
-    config: str = _setting(
+    config: str = setting(
         FILE, "", Group.OPERATION, "YAML with settings by their flags' names, such as 'leader-elect: false'."
     )
 
     @property
-    def ipam(self) -> IpamFlags:
-        """What the flags about node IPAM say. Raises `FlagError` (F2, F7)."""
-        return read_ipam_flags(
-            cluster_cidr=self.cluster_cidr,
-            node_cidr_mask_size=self.node_cidr_mask_size,
-            node_cidr_mask_size_ipv4=self.node_cidr_mask_size_ipv4,
-            node_cidr_mask_size_ipv6=self.node_cidr_mask_size_ipv6,
-            service_cluster_ip_range=self.service_cluster_ip_range,
-            allocate_node_cidrs=self.allocate_node_cidrs,
-            cidr_allocator_type=self.cidr_allocator_type,
-            feature_gates=self.feature_gates,
-            wait_for_cloud_provider=self.wait_for_cloud_provider,
-        )
+    def warnings(self) -> tuple[str, ...]:
+        """What was read in another way than it was written. Raises `FlagError`."""
+        return ()
 
     @property
     def election(self) -> ElectionSettings | None:
@@ -206,14 +157,88 @@ class Settings:
                 f"do not go together: {error}"
             ) from error
 
-    def checked(self) -> Settings:
+    def checked(self) -> Self:
         """The same, if no two of its settings contradict each other. Raises `FlagError`."""
-        _ = self.ipam, self.election
+        _ = self.warnings, self.election
         return self
 
 
-@cache
-def table() -> Mapping[str, Setting]:
-    """Every setting by its name, in the order of the help."""
-    rows = (Setting(each.name.replace("_", "-"), *each.metadata[_TABLE]) for each in fields(Settings))
-    return {row.name: row for row in rows}
+@dataclass(frozen=True, kw_only=True)
+class Settings(CommonSettings):
+    """What `cidrella run` was told."""
+
+    COMMAND: ClassVar[str] = "run"
+    OPPOSITES: ClassVar[Mapping[str, str]] = {"no-wait-for-cloud-provider": "wait-for-cloud-provider"}
+
+    cluster_cidr: str = setting(
+        RANGES, "", Group.NODES, "Ranges for Pods: one, or one of each family. Kept in the cluster as a ClusterCIDR."
+    )
+    """None, for ClusterCIDR objects are the way to say it; the flag is for those who had the built-in allocator."""
+    node_cidr_mask_size: int = setting(
+        MASK,
+        "0",
+        Group.NODES,
+        "The length of a node's block, where --cluster-cidr is one range. Not given: as the next two say.",
+    )
+    node_cidr_mask_size_ipv4: int = setting(
+        MASK, "0", Group.NODES, "The length of a node's IPv4 block in --cluster-cidr. Not given: 24."
+    )
+    """0 tells a mask that was given from one that was not: one for a family without a range is a mistake (F2)."""
+    node_cidr_mask_size_ipv6: int = setting(
+        MASK, "0", Group.NODES, "The length of a node's IPv6 block in --cluster-cidr. Not given: 64."
+    )
+    service_cluster_ip_range: str = setting(
+        RANGES,
+        "",
+        Group.NODES,
+        "Ranges of Services, which are never given to nodes: one, or one of each family. Where the cluster has "
+        "ServiceCIDR objects, these are honoured without it.",
+    )
+    allocate_node_cidrs: bool = setting(
+        TRUTH, "true", Group.NODES, "Give nodes blocks. If false: watch and report, and change no node."
+    )
+    """Where kube-controller-manager has false: giving blocks is one of its many tasks, and the only one here (F8)."""
+    cidr_allocator_type: str = setting(
+        TEXT,
+        AllocatorType.MULTI.value,
+        Group.NODES,
+        "Where ranges come from: MultiCIDRRangeAllocator for ClusterCIDR objects, RangeAllocator for --cluster-cidr "
+        "alone, the old way.",
+    )
+    wait_for_cloud_provider: bool = setting(
+        TRUTH,
+        "true",
+        Group.NODES,
+        "Keep nodes waiting that a cloud provider has yet to initialise: labels that choose pools may be missing.",
+    )
+    """A block cannot be taken back once a node has it, while waiting costs a node seconds (N10)."""
+    feature_gates: str = setting(
+        GATES, "", Group.NODES, "Gates to switch: MultiCIDRRangeAllocator (on), ServiceIPStaticSubrange (on)."
+    )
+
+    @property
+    def ipam(self) -> IpamFlags:
+        """What the flags about node IPAM say. Raises `FlagError` (F2, F7)."""
+        return read_ipam_flags(
+            cluster_cidr=self.cluster_cidr,
+            node_cidr_mask_size=self.node_cidr_mask_size,
+            node_cidr_mask_size_ipv4=self.node_cidr_mask_size_ipv4,
+            node_cidr_mask_size_ipv6=self.node_cidr_mask_size_ipv6,
+            service_cluster_ip_range=self.service_cluster_ip_range,
+            allocate_node_cidrs=self.allocate_node_cidrs,
+            cidr_allocator_type=self.cidr_allocator_type,
+            feature_gates=self.feature_gates,
+            wait_for_cloud_provider=self.wait_for_cloud_provider,
+        )
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Of the flags about node IPAM."""
+        return self.ipam.warnings
+
+
+def table(kind: type[CommonSettings] = Settings) -> Mapping[str, Setting]:
+    """Every setting of a command by its name, in the order of the help."""
+    rows = [Setting(each.name.replace("_", "-"), *each.metadata[_TABLE]) for each in fields(kind)]
+    order = list(Group)
+    return {row.name: row for row in sorted(rows, key=lambda row: order.index(row.group))}

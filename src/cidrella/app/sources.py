@@ -11,15 +11,17 @@ from __future__ import annotations
 from difflib import get_close_matches
 from pathlib import Path
 from reprlib import repr as shortened
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from cidrella.app import yamlreader
-from cidrella.app.settings import Setting, Settings, table
+from cidrella.app.settings import CommonSettings, Setting, table
 from cidrella.app.values import VERBOSITY, BadValueError, Kind
 from cidrella.model.flags import FlagError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+S = TypeVar("S", bound=CommonSettings)
 
 _CONFIG_MAX: Final = 1_000_000
 """Bytes: a hundred times what a config file can sensibly have."""
@@ -36,10 +38,10 @@ class HelpWanted(Exception):  # noqa: N818 - no error
     """The arguments ask for help."""
 
 
-class Given(NamedTuple):
+class Given(NamedTuple, Generic[S]):
     """What was read, and what is worth a warning about how."""
 
-    settings: Settings
+    settings: S
     warnings: tuple[str, ...]
 
 
@@ -51,30 +53,34 @@ class _Flag(NamedTuple):
     meaning: Callable[[Any], Any] = lambda value: value
 
 
-def read_settings(arguments: Sequence[str], environment: Mapping[str, str]) -> Given:
-    """The settings, checked as a whole. Raises `SettingError` or `HelpWanted`. Reads no file but the config file."""
-    from_flags = _from_flags(arguments)
-    from_variables = _from_variables(environment)
+def read_settings(kind: type[S], arguments: Sequence[str], environment: Mapping[str, str]) -> Given[S]:
+    """A command's settings, checked as a whole. Raises `SettingError` or `HelpWanted`.
+
+    Reads no file but the config file.
+    """
+    rows = table(kind)
+    from_flags = _from_flags(kind, arguments)
+    from_variables = _from_variables(rows, environment)
     config = str({**from_variables, **from_flags}.get("config", ""))
-    from_file = _from_file(config) if config else {}
+    from_file = _from_file(rows, config) if config else {}
     try:
-        settings = Settings(**{**from_file, **from_variables, **from_flags}).checked()
+        settings = kind(**{**from_file, **from_variables, **from_flags}).checked()
     except FlagError as error:
         raise SettingError(str(error)) from error
-    return Given(settings, (*_near_misses(environment), *settings.ipam.warnings))
+    return Given(settings, (*_near_misses(rows, environment), *settings.warnings))
 
 
-def _flags() -> Mapping[str, _Flag]:
+def _flags(kind: type[CommonSettings]) -> Mapping[str, _Flag]:
     """Every flag by how it is written: the table's, and other words for some of them."""
-    known = {row.flag: _Flag(row.field, row.kind) for row in table().values()}
-    wait = known["--wait-for-cloud-provider"]
-    known["--no-wait-for-cloud-provider"] = wait._replace(meaning=lambda waits: not waits)
+    known = {row.flag: _Flag(row.field, row.kind) for row in table(kind).values()}
+    for opposite, name in kind.OPPOSITES.items():
+        known[f"--{opposite}"] = known[f"--{name}"]._replace(meaning=lambda truth: not truth)
     known["-v"] = known["--v"] = _Flag("log_level", VERBOSITY)
     return known
 
 
-def _from_flags(arguments: Sequence[str]) -> dict[str, Any]:
-    known = _flags()
+def _from_flags(kind: type[CommonSettings], arguments: Sequence[str]) -> dict[str, Any]:
+    known = _flags(kind)
     found: dict[str, Any] = {}
     rest = iter(arguments)
     before = ""
@@ -86,7 +92,8 @@ def _from_flags(arguments: Sequence[str]) -> dict[str, Any]:
         name, equals, value = _split(word)
         flag = known.get(name)
         if flag is None:
-            raise SettingError(f"unknown flag {name}{_suggestion(name, known) or '; see cidrella run --help'}")
+            advice = _suggestion(name, known) or f"; see cidrella {kind.COMMAND} --help"
+            raise SettingError(f"unknown flag {name}{advice}")
         if not equals:
             value = "true" if flag.kind.is_truth else _next(rest, name)
         found[flag.field] = flag.meaning(_parsed(flag.kind, value, f"{name}="))
@@ -113,24 +120,24 @@ def _stray(word: str, before: str) -> str:
     return f"unexpected argument {word!r}{advice}"
 
 
-def _from_variables(environment: Mapping[str, str]) -> dict[str, Any]:
+def _from_variables(rows: Mapping[str, Setting], environment: Mapping[str, str]) -> dict[str, Any]:
     """What the environment says. An empty variable is as none, for templates leave those behind."""
     return {
         row.field: _parsed(row.kind, environment[row.variable], f"{row.variable}=")
-        for row in table().values()
+        for row in rows.values()
         if environment.get(row.variable)
     }
 
 
-def _near_misses(environment: Mapping[str, str]) -> Iterator[str]:
+def _near_misses(rows: Mapping[str, Setting], environment: Mapping[str, str]) -> Iterator[str]:
     """Variables that are almost a setting. Others with our prefix are none of ours: Kubernetes sets some."""
-    known = [row.variable for row in table().values()]
+    known = [row.variable for row in rows.values()]
     for name in sorted(environment):
         if name.startswith(_VARIABLES) and name not in known and (near := get_close_matches(name, known, 1, _NEAR)):
             yield f"the environment variable {name} is not known and has no effect; did you mean {near[0]}?"
 
 
-def _from_file(name: str) -> dict[str, Any]:
+def _from_file(rows: Mapping[str, Setting], name: str) -> dict[str, Any]:
     data = _read(name)
     try:
         documents = list(yamlreader.read(data))
@@ -144,10 +151,10 @@ def _from_file(name: str) -> dict[str, Any]:
     if not isinstance(settings, dict):
         raise SettingError(f"{name}:1: must be a mapping of settings to values, such as 'leader-elect: false'")
     lines = {key: place.line for key, place in yamlreader.places(data)[0].inside.items()}
-    rows = {key: _row(key, f"{name}:{lines.get(key, 1)}") for key in settings}
+    found = {key: _row(rows, key, f"{name}:{lines.get(key, 1)}") for key in settings}
     return {
         row.field: _from_plain(row, settings[key], f"{name}:{lines.get(key, 1)}")
-        for key, row in rows.items()
+        for key, row in found.items()
         if settings[key] is not None
     }
 
@@ -163,10 +170,10 @@ def _read(name: str) -> bytes:
     return data
 
 
-def _row(key: object, where: str) -> Setting:
-    row = table().get(str(key))
+def _row(rows: Mapping[str, Setting], key: object, where: str) -> Setting:
+    row = rows.get(str(key))
     if row is None or row.field == "config":
-        names = [each for each in table() if each != "config"]
+        names = [each for each in rows if each != "config"]
         raise SettingError(f"{where}: {str(key)!r} is no setting{_suggestion(str(key), names)}")
     return row
 

@@ -18,6 +18,7 @@ from cidrella.cli.shared import complain
 
 _COMMANDS = {
     "run": "run.run",
+    "webhook": "webhook.webhook",
     "plan": "plan.plan",
     "explain": "explain.explain",
     "pools": "pools.pools",

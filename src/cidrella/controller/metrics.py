@@ -7,13 +7,14 @@ that there are, or removed when one goes.
 from __future__ import annotations
 
 from collections import Counter
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, Histogram, disable_created_metrics
-from prometheus_client import Counter as CounterMetric
+from prometheus_client import CollectorRegistry, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
+
+from cidrella.kube.traffic import SECONDS, Traffic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,13 +26,10 @@ if TYPE_CHECKING:
     from cidrella.core.pool import Pool
     from cidrella.core.prefix import Prefix
 
-disable_created_metrics()  # type: ignore[no-untyped-call] # a second series for each, of which nobody makes anything
-
 _SET = "node_ipam_controller_multicidrset"
 """The prefix that dashboards already use."""
 _LABELS = ("clusterCIDR", "clusterCIDRName")
 _TRIES = (1, 5, 25, 125, 625)
-_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 
 GAUGES = {
     "cidrella_nodes_waiting": "Nodes without a block that no pool can serve.",
@@ -51,20 +49,11 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._requests = CounterMetric(
-            "cidrella_api_requests", "Requests to the API server.", ("verb", "code"), registry=self.registry
-        )
-        self._seconds = Histogram(
-            "cidrella_api_request_seconds",
-            "Seconds that requests to the API server took, watches apart.",
-            ("verb",),
-            buckets=_SECONDS,
-            registry=self.registry,
-        )
+        self.observe_request = Traffic(self.registry).observe
         self._waited = Histogram(
             "cidrella_node_allocation_seconds",
             "Seconds from a node being seen without a block to its block being written.",
-            buckets=_SECONDS,
+            buckets=SECONDS,
             registry=self.registry,
         )
         self._tries = Histogram(
@@ -75,17 +64,9 @@ class Metrics:
             registry=self.registry,
         )
         self._cluster: Cluster | None = None
-        self._of_code = cache(self._requests.labels)
-        self._of_verb = cache(self._seconds.labels)
         self._tries_of: dict[tuple[str, str], Histogram] = {}
         self._allocations: Counter[tuple[str, str]] = Counter()
         self._releases: Counter[tuple[str, str]] = Counter()
-
-    def observe_request(self, verb: str, code: str, seconds: float) -> None:
-        """A request was answered, or was not."""
-        self._of_code(verb, code).inc()
-        if verb != "watch":
-            self._of_verb(verb).observe(seconds)
 
     def allocated(self, decision: Decision, seconds: float) -> None:
         """A node was given its blocks, so long after it was first seen without."""

@@ -10,9 +10,10 @@ Rules:
 
 from __future__ import annotations
 
+import os
 import ssl
 import tempfile
-from pathlib import Path
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
@@ -20,6 +21,8 @@ import structlog
 from cidrella.kube.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from cidrella.kube.files import Material
 
 _log = structlog.get_logger()
@@ -119,20 +122,32 @@ def check_pair(pair: KeyPair) -> None:
 
 
 def show_pair(context: ssl.SSLContext, pair: KeyPair, whose: str) -> None:
-    """Load a pair, through files that only we can read: ssl takes it in no other way. Raises ConfigError."""
+    """Load a pair, through what only we can read: ssl takes it as files and in no other way. Raises ConfigError."""
 
     def no_password() -> str:
         """Asked for the password of an encrypted key: without this, ssl would ask on the terminal."""
         raise ConfigError(f"the {whose} key is encrypted, which is not supported")
 
     try:
-        with tempfile.TemporaryDirectory(prefix="cidrella-") as directory:
-            certificate, key = Path(directory, "tls.crt"), Path(directory, "tls.key")
-            certificate.write_bytes(pair.certificate)
-            key.write_bytes(pair.key)
+        with _as_file(pair.certificate) as certificate, _as_file(pair.key) as key:
             context.load_cert_chain(certificate, key, password=no_password)
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
         raise ConfigError(f"the {whose} certificate and key are of no use: {_words(error)}") from error
+
+
+@contextmanager
+def _as_file(data: bytes) -> Iterator[str]:
+    """The name of a file with this in it: in memory where that can be, for nothing may be writable otherwise."""
+    if hasattr(os, "memfd_create"):
+        with open(os.memfd_create("cidrella"), "wb") as file:  # noqa: PTH123 -- a descriptor, not a path
+            file.write(data)
+            file.flush()
+            yield f"/proc/self/fd/{file.fileno()}"
+        return
+    with tempfile.NamedTemporaryFile(prefix="cidrella-") as file:
+        file.write(data)
+        file.flush()
+        yield file.name
 
 
 def _words(error: Exception) -> str:

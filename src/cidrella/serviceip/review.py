@@ -32,11 +32,13 @@ if TYPE_CHECKING:
     from cidrella.core.address import Address
     from cidrella.core.bands import ServiceRange
     from cidrella.model.admission import AdmissionRequest
-    from cidrella.serviceip.allocator import Allocator, Given
+    from cidrella.serviceip.allocator import Allocator, Given, Transaction
     from cidrella.serviceip.ranges import Ranges, RefusedRange
 
 MEMORY: Final = 60.0
 """Seconds that an answer is remembered: longer than the API server waits for one."""
+_LETTING_GO: Final = 2.0
+"""Seconds that it may take until the address of a Service that is gone is free: a watch, and a write."""
 _INVALID: Final = 422
 _SERVICES: Final = ("", "v1", "services")
 _OPERATIONS: Final = ("CREATE", "UPDATE")
@@ -68,6 +70,9 @@ class Desk(Protocol):
 
     async def exists(self, service: str) -> bool:
         """Whether there is a Service of this name. Raises KubeError."""
+
+    async def wait_free(self, address: Address, seconds: float) -> bool:
+        """Wait until an address is free that a Service is about to let go. Raises KubeError, UnusableError."""
 
 
 class Reviewer:
@@ -140,7 +145,7 @@ class Reviewer:
     async def _give(self, request: AdmissionRequest, owner: str, plan: Plan) -> AdmissionResponse:
         wants = [Want(family, address) for family, address in plan.wanted]
         try:
-            transaction = await self._desk.allocator.allocate(owner, wants, dry_run=bool(request.dry_run))
+            transaction = await self._allocate(owner, wants, dry_run=bool(request.dry_run))
         except NoRangeError:
             return AdmissionResponse(uid=request.uid, allowed=True)  # Kubernetes has none either, and says so
         except Refusal as refusal:
@@ -161,6 +166,21 @@ class Reviewer:
         return AdmissionResponse(
             uid=request.uid, allowed=True, patch=patch(addresses), patch_type="JSONPatch", warnings=warnings
         )
+
+    async def _allocate(self, owner: str, wants: list[Want], *, dry_run: bool) -> Transaction:
+        """Allocate, if need be once more when an address is free that is on its way to be.
+
+        Who deletes a Service and makes another with its address at once would be told otherwise that it is taken.
+        """
+        try:
+            return await self._desk.allocator.allocate(owner, wants, dry_run=dry_run)
+        except TakenError as error:
+            holder = self._desk.holder(error.address)
+            if holder and await self._desk.exists(holder):
+                raise
+            if not await self._desk.wait_free(error.address, _LETTING_GO):
+                raise
+        return await self._desk.allocator.allocate(owner, wants, dry_run=dry_run)
 
     def _explain(self, refusal: Refusal) -> str:
         """Why there is no address, and what to do about it."""

@@ -1,0 +1,84 @@
+"""What commands that run for long have in common: logs, the way to a cluster, signals, and who answers HTTP.
+
+What is heavy is imported here, when it is wanted: the other commands start without it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+
+import structlog
+
+from cidrella.app.lifetime import FAILED, Lifetime, ToldError
+from cidrella.app.logs import set_up_logs
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+
+    from cidrella.app.settings import CommonSettings
+    from cidrella.app.values import Address
+    from cidrella.kube.access import Access
+    from cidrella.kube.election import ElectionSettings
+    from cidrella.kube.listening import Listener
+
+    Main: TypeAlias = Callable[[Access, Lifetime], Coroutine[object, object, int]]
+    L = TypeVar("L", bound=Listener)
+
+WRONG_INPUT: Final = 2
+
+_log = structlog.get_logger()
+
+
+def run_process(settings: CommonSettings, warnings: Sequence[str], main: Main, what: str) -> int:
+    """Run `main` until a signal says to stop, and return the exit code. `what` it is goes into the log.
+
+    0: stopped as told. 1: failed, or cannot listen. 2: there is no usable way to a cluster; nothing was touched.
+    """
+    from cidrella.kube.access import load_access  # noqa: PLC0415
+    from cidrella.kube.errors import ConfigError  # noqa: PLC0415
+
+    set_up_logs(settings.log_level, settings.log_format)
+    for warning in warnings:
+        _log.warning(warning)
+    try:
+        access = load_access(settings.kubeconfig, settings.context)
+    except ConfigError as error:
+        _log.error("there is no way to a cluster", error=str(error))
+        return WRONG_INPUT
+    # A request makes hundreds of short-lived objects, and few cycles among them: Python looks for those far too often.
+    gc.set_threshold(5_000, 20, 50)
+    with Lifetime(what=what) as lifetime, asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        try:
+            return runner.run(main(access, lifetime))
+        except ToldError:
+            return FAILED
+
+
+@asynccontextmanager
+async def listening(listener: L, flag: str, address: Address) -> AsyncIterator[L]:
+    """A listener that listens, at the address that a flag says. Raises ToldError where it cannot."""
+    from cidrella.kube.listening import CannotListenError  # noqa: PLC0415
+
+    try:
+        async with listener:
+            yield listener
+    except CannotListenError as error:
+        _log.error(f"cannot listen; choose another {flag}", address=str(address), error=str(error))
+        raise ToldError from error
+
+
+def told_election(election: ElectionSettings | None) -> str:
+    """The Lease, as the log has it."""
+    return f"{election.namespace}/{election.name}" if election else "off"
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """The fast event loop where there is one."""
+    try:
+        import uvloop  # noqa: PLC0415
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
