@@ -101,7 +101,7 @@ class Follower:
             pass  # who leads now sees it as well
         except (KubeError, UnusableError) as error:
             _log.warning(
-                "what changed among the Services is left to the next rounds",
+                "what changed among the Services is left to the rounds",
                 range=str(ledger.range.cidr),
                 error=str(error),
             )
