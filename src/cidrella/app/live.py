@@ -3,9 +3,11 @@
 Rules:
 
 - What a command shows of a cluster comes from one look at it: paged lists of pools, nodes and service ranges, all three
-  at once. Nothing is asked of a controller, and none need be running.
-- What is wrong with an object stops nobody. An invalid pool is kept with its problem (C4); a node or a service range
-  that cannot be read is a fault, to be shown beside the result.
+  at once; or of Services and what gives them addresses. Nothing is asked of a controller, and none need be running.
+- An address is in its RangeAllocation before a Service has it. So these are listed after the Services: what a Service
+  has is then in what was listed, or is missing.
+- What is wrong with an object stops nobody. An invalid pool is kept with its problem (C4), and so is a corrupt
+  RangeAllocation; any other that cannot be read is a fault, to be shown beside the result.
 - What keeps us from reading at all is a `ClusterError`: one line that says what to do.
 """
 
@@ -18,14 +20,15 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
-from cidrella.app.inventory import ClusterError, Fault, Inventory
+from cidrella.app.inventory import ClusterError, Fault, Inventory, ServiceInventory
 from cidrella.core.prefix import PrefixError
 from cidrella.kube.access import load_access
 from cidrella.kube.election import read_holder
 from cidrella.kube.errors import ApiError, ConfigError, KubeError, MalformedReplyError
 from cidrella.kube.listing import list_all
 from cidrella.kube.wire import read_head
-from cidrella.model import objects
+from cidrella.model import objects, serviceip
+from cidrella.model.chosen import Service
 from cidrella.model.convert import service_ranges
 from cidrella.model.decode import Problem, decode
 from cidrella.model.reading import read_pool
@@ -34,6 +37,7 @@ from cidrella.model.validate import validate_cluster_cidr
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from cidrella.app.inventory import Input
     from cidrella.kube.access import Access
     from cidrella.kube.client import Client
     from cidrella.kube.election import ElectionSettings, Holder
@@ -53,7 +57,12 @@ _RESOURCES: Final = {
     objects.POOLS_PATH: f"{objects.PLURAL}.{objects.GROUP}",
     objects.NODES_PATH: "nodes",
     objects.SERVICE_CIDRS_PATH: "servicecidrs.networking.k8s.io",
+    serviceip.SERVICES_PATH: "services",
+    serviceip.IP_ADDRESSES_PATH: "ipaddresses.networking.k8s.io",
+    serviceip.RANGE_ALLOCATIONS_PATH: f"{serviceip.RANGE_ALLOCATION_PLURAL}.{serviceip.GROUP}",
 }
+_CORE: Final = (objects.NODES_PATH, serviceip.SERVICES_PATH)
+"""What every API server serves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +106,11 @@ def read_cluster(
     return asyncio.run(_look(access, progress, lease))
 
 
+def read_services(access: Access, progress: Progress = lambda _done, _total: None) -> ServiceInventory:
+    """Look at the Services of a cluster, and at what gives them addresses. Raises `ClusterError`."""
+    return asyncio.run(_look_at_services(access, progress))
+
+
 @contextmanager
 def faults_told(access: Access, needed: str) -> Iterator[None]:
     """Turn what goes wrong between us and the server into a `ClusterError`. `needed` is what one must be allowed."""
@@ -111,16 +125,42 @@ async def _look(access: Access, progress: Progress, lease: ElectionSettings | No
     from cidrella.kube.client import Client  # noqa: PLC0415 -- half of the start of every command otherwise
 
     async with Client(access, timeout=_TIMEOUT) as client:
-        lists = [list_all(client, path, progress=sums.part(path)) for path in _RESOURCES]
-        found = dict(zip(_RESOURCES, await asyncio.gather(*lists, return_exceptions=True), strict=True))
-        _refuse(found, access)
+        paths = objects.POOLS_PATH, objects.NODES_PATH, objects.SERVICE_CIDRS_PATH
+        pools, nodes, services = await _list(client, access, paths, sums)
         held = None if lease is None else await _look_at(client, lease)
-    pools, nodes, services = (each if isinstance(each, list) else None for each in found.values())
-    inventory = Inventory(place=f"the cluster {access.context}" if access.context else "the cluster")
+    inventory = Inventory(place=_place(access))
     _take_pools(inventory, pools or ())
     _take(inventory, nodes or (), objects.Node, inventory.nodes)
     _take(inventory, services or (), objects.ServiceCIDR, inventory.services)
     return Look(inventory, pools is not None, held)
+
+
+async def _look_at_services(access: Access, progress: Progress) -> ServiceInventory:
+    sums = _Sums(progress)
+    from cidrella.kube.client import Client  # noqa: PLC0415 -- as above
+
+    async with Client(access, timeout=_TIMEOUT) as client:
+        paths = serviceip.SERVICES_PATH, objects.SERVICE_CIDRS_PATH, serviceip.IP_ADDRESSES_PATH
+        services, cidrs, addresses = await _list(client, access, paths, sums)
+        (allocations,) = await _list(client, access, (serviceip.RANGE_ALLOCATIONS_PATH,), sums)
+    inventory = ServiceInventory(place=_place(access))
+    _take(inventory, services or (), Service, inventory.services)
+    _take(inventory, cidrs or (), objects.ServiceCIDR, inventory.cidrs)
+    _take(inventory, addresses or (), serviceip.IPAddress, inventory.addresses)
+    _take_allocations(inventory, allocations or ())
+    return inventory
+
+
+async def _list(client: Client, access: Access, paths: tuple[str, ...], sums: _Sums) -> list[list[msgspec.Raw] | None]:
+    """Several collections at once, None for each that the server does not serve. Raises `ClusterError`."""
+    lists = [list_all(client, path, progress=sums.part(path)) for path in paths]
+    found = dict(zip(paths, await asyncio.gather(*lists, return_exceptions=True), strict=True))
+    _refuse(found, access)
+    return [each if isinstance(each, list) else None for each in found.values()]
+
+
+def _place(access: Access) -> str:
+    return f"the cluster {access.context}" if access.context else "the cluster"
 
 
 async def _look_at(client: Client, lease: ElectionSettings) -> LeaseLook:
@@ -155,8 +195,10 @@ def _refuse(found: dict[str, list[msgspec.Raw] | BaseException], access: Access)
     """Raise for what keeps us from going on. A collection that the server does not serve is no such thing."""
     errors = {path: each for path, each in found.items() if isinstance(each, BaseException)}
     absent = {path for path, each in errors.items() if isinstance(each, ApiError) and each.code == _NOT_FOUND}
-    if objects.NODES_PATH in absent:
-        raise ClusterError(f"what answers at {access.server} is no Kubernetes API server: it serves no nodes")
+    for path in absent.intersection(_CORE):
+        raise ClusterError(
+            f"what answers at {access.server} is no Kubernetes API server: it serves no {_RESOURCES[path]}"
+        )
     forbidden = {path for path, each in errors.items() if isinstance(each, ApiError) and each.code == _FORBIDDEN}
     worst = sorted((path for path in errors if path not in absent), key=lambda path: path in forbidden)
     if worst:
@@ -201,7 +243,7 @@ def _take_pools(inventory: Inventory, items: Iterable[msgspec.Raw]) -> None:
             inventory.invalid.append(unusable)
 
 
-def _take(inventory: Inventory, items: Iterable[msgspec.Raw], kind: type[T], into: list[T]) -> None:
+def _take(inventory: Input, items: Iterable[msgspec.Raw], kind: type[T], into: list[T]) -> None:
     for item in items:
         try:
             decoded: T | list[Problem] = msgspec.json.decode(item, type=kind)
@@ -214,6 +256,14 @@ def _take(inventory: Inventory, items: Iterable[msgspec.Raw], kind: type[T], int
             into.append(decoded)
 
 
+def _take_allocations(inventory: ServiceInventory, items: Iterable[msgspec.Raw]) -> None:
+    for item in items:
+        try:
+            inventory.allocations.append(serviceip.read_range_allocation(item))
+        except msgspec.ValidationError as error:
+            _note(inventory, serviceip.RANGE_ALLOCATION_KIND, item, str(error))
+
+
 def _unusable(obj: msgspec.Struct) -> list[Problem]:
     """Why an object of the right shape is of no use: a service range is taken in any spelling, but must be one."""
     try:
@@ -224,6 +274,6 @@ def _unusable(obj: msgspec.Struct) -> list[Problem]:
     return []
 
 
-def _note(inventory: Inventory, kind: str, item: msgspec.Raw, problem: str) -> None:
+def _note(inventory: Input, kind: str, item: msgspec.Raw, problem: str) -> None:
     name = read_head(item).name or "without a name"
     inventory.faults.append(Fault(inventory.place, None, f"{kind} {name}", "", problem))

@@ -7,23 +7,21 @@ from typing import TYPE_CHECKING
 import typer
 from rich.console import Console
 
-from cidrella.app.mapping import Kind
 from cidrella.app.planning import Options
 from cidrella.app.standing import take_stock
 from cidrella.cli import shared, source
 from cidrella.cli.age import age
+from cidrella.cli.bar import drawn
 from cidrella.cli.structured import structured
 from cidrella.cli.table import table
 from cidrella.cli.terminal import marks_for
 from cidrella.core.prefix import Family
 
 if TYPE_CHECKING:
-    from cidrella.app.planning import RangeCount
     from cidrella.app.standing import PoolStanding
     from cidrella.cli.terminal import Marks
 
 _HEADER = ("NAME", "RANGE", "PER NODE", "CAPACITY", "ALLOCATED", "FREE", "NODES", "STATE", "AGE")
-_CELLS = 10
 
 
 def pools(
@@ -61,24 +59,11 @@ def _as_table(found: list[PoolStanding], bar: Marks | None, *, wide: bool) -> st
         more = [str(pool.spec.selector or "every node"), pool.spec.problem] if wide else []
         for count in pool.count.families.values():
             counts = map(str, (count.capacity, count.allocated, count.free))
-            used = [_bar(count, bar)] if bar else []
+            used = [drawn(count.capacity - count.free, count.capacity, bar)] if bar else []
             rows.append([pool.spec.name, count.cidr, f"/{count.length}", *counts, *tail, *used, *more])
         if not pool.count.families:
             rows.append([pool.spec.name, *[""] * 5, *tail, *([""] if bar else []), *more])
     return table(header, rows)
-
-
-def _bar(count: RangeCount, marks: Marks) -> str:
-    """How much of a range is not free. Rounded so that only a full range looks full, and only an empty one empty."""
-    taken = count.capacity - count.free
-    cells, percent = (_rounded(taken, count.capacity, parts) for parts in (_CELLS, 100))
-    drawn = marks.kinds[Kind.NODE] * cells + marks.kinds[Kind.FREE] * (_CELLS - cells)
-    return f"{drawn} {percent:3} %"
-
-
-def _rounded(taken: int, capacity: int, parts: int) -> int:
-    share = (2 * taken * parts + capacity) // (2 * capacity)
-    return share if taken in (0, capacity) else min(parts - 1, max(1, share))
 
 
 def _as_object(pool: PoolStanding, finalizers: list[str]) -> dict[str, object]:

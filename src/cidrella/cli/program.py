@@ -23,6 +23,7 @@ _COMMANDS = {
     "explain": "explain.explain",
     "pools": "pools.pools",
     "nodes": "nodes.nodes",
+    "services": "services.services",
     "validate": "validate.validate",
     "map": "map_.draw",
     "release": "release.release",

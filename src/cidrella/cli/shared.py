@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, DownloadColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 
-from cidrella.app.inventory import ClusterError, InputError, printable, take_inventory
+from cidrella.app.inventory import ClusterError, InputError, printable, take_inventory, take_services
 from cidrella.core.prefix import Prefix, PrefixError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from cidrella.app.inventory import Fault, Inventory
+    from cidrella.app.inventory import Fault, Inventory, ServiceInventory
 
 WRONG_INPUT = 2
 """The exit code for input that is wrong."""
@@ -90,16 +90,24 @@ def read_input(files: list[str] | None, more: list[str] | None, *, recursive: bo
     names = [*(files or []), *(more or [])]
     if not names:
         raise typer.BadParameter("say where the objects are: -f FILE, -f DIRECTORY, or -f - for standard input")
+    with reading(DownloadColumn(), _WORTH_A_BAR) as progress:
+        return take_inventory(names, recursive=recursive, strict=strict, progress=progress)
+
+
+@contextmanager
+def reading(column: ProgressColumn, worth: int) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar for a terminal, shown once there is so much to read that it is `worth` one."""
     console = Console(stderr=True)
-    columns = TextColumn("reading"), BarColumn(), DownloadColumn(), TimeRemainingColumn()
+    columns = TextColumn("reading"), BarColumn(), column, TimeRemainingColumn()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("reading", total=None, visible=False)
-        return take_inventory(
-            names,
-            recursive=recursive,
-            strict=strict,
-            progress=lambda done, total: bar.update(task, completed=done, total=total, visible=total > _WORTH_A_BAR),
-        )
+        yield lambda done, total: bar.update(task, completed=done, total=total, visible=total > worth)
+
+
+def read_services_input(files: list[str], *, recursive: bool) -> ServiceInventory:
+    """The Services in the named files, and what gives them addresses. What is wrong with them ends the command."""
+    with reading(DownloadColumn(), _WORTH_A_BAR) as progress:
+        return take_services(files, recursive=recursive, progress=progress).require_sound()
 
 
 def read_sound_input(files: list[str] | None, more: list[str] | None, *, recursive: bool) -> Inventory:

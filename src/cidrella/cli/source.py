@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import MofNCompleteColumn
 
-from cidrella.app.live import NOT_INSTALLED, open_access, read_cluster
+from cidrella.app.live import NOT_INSTALLED, open_access, read_cluster, read_services
 from cidrella.cli import shared
 from cidrella.kube.campaign import ElectionSettings
 
 if TYPE_CHECKING:
-    from cidrella.app.inventory import Inventory
+    from cidrella.app.inventory import Fault, Inventory, ServiceInventory
     from cidrella.app.live import Look
     from cidrella.kube.access import Access
 
@@ -66,30 +65,18 @@ def from_files(
     filename: list[str] | None, files: list[str] | None, *, recursive: bool, kubeconfig: str, context: str
 ) -> Inventory | None:
     """The objects in files, or None where none is named: then the cluster is meant."""
-    if not filename and not files:
-        if recursive:
-            raise typer.BadParameter("-R looks into directories; name one with -f")
+    if not _named_files(filename, files, recursive=recursive, kubeconfig=kubeconfig, context=context):
         return None
-    if kubeconfig or context:
-        raise typer.BadParameter("--kubeconfig and --context are for a cluster; leave them out, or the files")
     return shared.read_sound_input(filename, files, recursive=recursive)
 
 
 def look_at_cluster(access: Access, lease: ElectionSettings | None = None) -> Look:
     """The objects in a cluster. What is wrong with some is said on standard error, and stops nothing."""
-    console = Console(stderr=True)
-    columns = TextColumn("reading"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("reading", total=None, visible=False)
-        look = read_cluster(
-            access,
-            lambda done, total: bar.update(task, completed=done, total=total, visible=total > _WORTH_A_BAR),
-            lease,
-        )
+    with shared.reading(MofNCompleteColumn(), _WORTH_A_BAR) as progress:
+        look = read_cluster(access, progress, lease)
     if not look.installed:
         shared.warn(NOT_INSTALLED)
-    for fault in look.inventory.faults:
-        shared.warn(str(fault))
+    _warn_of(look.inventory.faults)
     return look
 
 
@@ -99,3 +86,34 @@ def from_either(
     """The objects in files where some are named, else those in the cluster."""
     found = from_files(filename, files, recursive=recursive, kubeconfig=kubeconfig, context=context)
     return look_at_cluster(open_access(kubeconfig, context)).inventory if found is None else found
+
+
+def services_from_either(
+    filename: list[str] | None, files: list[str] | None, *, recursive: bool, kubeconfig: str, context: str
+) -> ServiceInventory:
+    """The Services in files where some are named, else those in the cluster, with what gives them addresses."""
+    named = _named_files(filename, files, recursive=recursive, kubeconfig=kubeconfig, context=context)
+    if named:
+        return shared.read_services_input(named, recursive=recursive)
+    access = open_access(kubeconfig, context)
+    with shared.reading(MofNCompleteColumn(), _WORTH_A_BAR) as progress:
+        inventory = read_services(access, progress)
+    _warn_of(inventory.faults)
+    return inventory
+
+
+def _named_files(
+    filename: list[str] | None, files: list[str] | None, *, recursive: bool, kubeconfig: str, context: str
+) -> list[str]:
+    """The files that are named, none where the cluster is meant."""
+    named = [*(filename or []), *(files or [])]
+    if not named and recursive:
+        raise typer.BadParameter("-R looks into directories; name one with -f")
+    if named and (kubeconfig or context):
+        raise typer.BadParameter("--kubeconfig and --context are for a cluster; leave them out, or the files")
+    return named
+
+
+def _warn_of(faults: list[Fault]) -> None:
+    for fault in faults:
+        shared.warn(str(fault))

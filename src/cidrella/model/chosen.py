@@ -1,4 +1,4 @@
-"""Whether somebody chose the address of a Service, or it was given one.
+"""Whether somebody chose the address of a Service, or the Service was given one.
 
 The API keeps no record of it. But a request that named the address left its trace:
 
@@ -76,22 +76,23 @@ def seen_service(obj: Service) -> SeenService:
     return SeenService(name, metadata.uid or "", spec.type or "ClusterIP", spec.addresses, going)
 
 
-def chosen_by(obj: Service) -> str:
-    """What shows that the address was asked for by name; "" where nothing does."""
-    if not (obj.spec or _NO_SPEC).addresses:
-        return ""
+def chosen_by(obj: Service) -> dict[str, str]:
+    """Those of its addresses that were asked for by name, each with what shows it."""
+    addresses = (obj.spec or _NO_SPEC).addresses
     if not obj.metadata.uid:
-        return "as its manifest says"
+        return dict.fromkeys(addresses, "by its manifest")
+    chosen = dict.fromkeys((each for each in addresses if each in _applied(obj)), "by what was last applied")
     for entry in obj.metadata.managed_fields or ():
         if entry.set_address:
-            return f"set by {entry.manager or 'somebody'}"
-    return "in the configuration that was last applied" if _applied(obj) else ""
+            # Which of two were named is not recorded: the first was, for a second one cannot be named without it.
+            chosen |= dict.fromkeys(addresses[:1], f"by {entry.manager or 'somebody'}")
+    return chosen
 
 
-def _applied(obj: Service) -> bool:
+def _applied(obj: Service) -> tuple[str, ...]:
     text = (obj.metadata.annotations or {}).get(LAST_APPLIED)
     try:
         applied = _APPLIED.decode(text) if text else _Applied()
     except DecodeError:
-        return False  # an annotation may hold anything
-    return bool((applied.spec or _NO_SPEC).addresses)
+        return ()  # an annotation may hold anything
+    return (applied.spec or _NO_SPEC).addresses
