@@ -7,10 +7,10 @@ MUTANTS := .venv-mutants
 EXAMPLE := examples/getting-started
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types layers unit real migration kubectl testenv peers bench-core bench-cluster mutants crds pictures package lock clean
+.PHONY: help run test lint types layers unit real migration kubectl testenv peers bench-core bench-cluster bench-services mutants crds pictures package lock clean
 
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 run: $(VENV)/.run ## Set up, then plan an example cluster and draw its address space
 	@echo "--- cidrella plan $(EXAMPLE)"
@@ -54,7 +54,7 @@ testenv: $(VENV)/bin/python ## Find or build what the tests run on: kube-apiserv
 	@$(BIN)/python -m tests.testenv.binaries
 
 peers: $(VENV)/bin/python ## Find or build what we are measured beside (minutes, once)
-	@$(BIN)/python -m tests.testenv.binaries kube-controller-manager cidrset multicidrset
+	@$(BIN)/python -m tests.testenv.binaries kube-controller-manager cidrset multicidrset bitmap
 
 # Nice, all of it: ours and what it is measured beside have to wait alike for whatever else runs.
 bench-core: $(VENV)/.dev ## Measure the allocator, also beside Go's; writes build/bench-core.json
@@ -62,6 +62,9 @@ bench-core: $(VENV)/.dev ## Measure the allocator, also beside Go's; writes buil
 
 bench-cluster: $(VENV)/.dev testenv ## Measure the controller on a real API server, beside its peers; writes build/bench-cluster.json
 	@$(BIN)/python -m bench.cluster --json build/bench-cluster.json
+
+bench-services: $(VENV)/.dev testenv ## Measure how Service addresses are given, also beside Go's bitmap; writes build/bench-services.json
+	@$(BIN)/python -m bench.services --json build/bench-services.json
 
 mutants: $(MUTANTS)/.ready ## Mutate the core and count what the tests notice; at least 90 % (takes a while)
 	@HYPOTHESIS_PROFILE=mutants $(MUTANTS)/bin/mutmut run

@@ -111,6 +111,7 @@ PROGRAMS = {
     "kube-controller-manager": Program(_MANAGER, f"{KUBERNETES}/cmd/kube-controller-manager", asked=("--version",)),
     "cidrset": Program(Module(TESTENV / "bench" / "cidrset"), "."),
     "multicidrset": Program(Module(TESTENV / "bench" / "multicidrset"), "."),
+    "bitmap": Program(Module(TESTENV / "bench" / "bitmap"), "."),
 }
 
 WANTED_BY_TESTS = ("kube-apiserver", "etcd", "kubectl")

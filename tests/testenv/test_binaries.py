@@ -482,7 +482,7 @@ class TestThePins:
 
     def test_the_same_kubernetes(self) -> None:
         """What tests run on, and the peer that runs beside us, are of one release."""
-        names = ("kube-apiserver", "kubectl", "kube-controller-manager", "cidrset")
+        names = ("kube-apiserver", "kubectl", "kube-controller-manager", "cidrset", "bitmap")
         assert len({binaries.PROGRAMS[name].version for name in names}) == 1
 
 

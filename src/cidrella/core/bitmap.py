@@ -122,14 +122,17 @@ class Bitmap:
 
     def next_free(self, start: int, end: int) -> int | None:
         """The lowest offset from `start` on, below `end`, that is not in. O(1), about a microsecond."""
-        at = start >> WORD
-        rest = self.words[at] >> (start & LOW)
-        ones = _ones(rest)
-        if ones < BITS - (start & LOW):
+        at, skipped = start >> WORD, start & LOW
+        word = self.words[at] >> skipped
+        # How many ones a number begins with, from its lowest bit: as many carries as adding one sets off.
+        ones = (word ^ (word + 1)).bit_length() - 1
+        if skipped + ones < BITS:
             free = start + ones
         else:
-            at += 1 + _ones(self.full >> (at + 1))
-            free = (at << WORD) + _ones(self.words[at])
+            full = self.full >> (at + 1)
+            at += (full ^ (full + 1)).bit_length()
+            word = self.words[at]
+            free = (at << WORD) + (word ^ (word + 1)).bit_length() - 1
         return free if free < end else None
 
     def count_in(self, first: int, end: int) -> int:
@@ -153,8 +156,3 @@ class Bitmap:
         assert self.words[-1] >> (self.size & LOW) == 0, "a bit beyond the size is set"
         assert self.count == sum(map(int.bit_count, self.words))
         assert self.full == sum(1 << at for at, word in enumerate(self.words) if word == ALL)
-
-
-def _ones(word: int) -> int:
-    """How many ones a word begins with, from its lowest bit: that many carries does adding one set off."""
-    return (word ^ (word + 1)).bit_length() - 1
