@@ -184,14 +184,14 @@ class Reviewer:
 
     def _explain(self, refusal: Refusal) -> str:
         """Why there is no address, and what to do about it."""
-        known = [each.range for each in self._desk.ranges.known]
+        giving = [each.range.cidr for each in self._desk.ranges.known if each.gives]
         match refusal:
             case TakenError(address=address):
                 holder = refusal.by or self._desk.holder(address)
                 what = f"{address} is taken" + (f" by the Service {holder}" if holder else "")
                 return f"{what}; choose another address, or leave out spec.clusterIP to be given one"
             case OutOfRangeError(address=address):
-                ranges = [str(each.cidr) for each in known if each.cidr.family is address.family]
+                ranges = [str(each) for each in giving if each.family is address.family]
                 return (
                     f"{address} is no usable address of a range of Services ({', '.join(ranges) or 'there is none'}); "
                     "choose one that is, or leave out spec.clusterIP to be given one"
