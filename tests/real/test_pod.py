@@ -6,6 +6,7 @@ a container engine.
 
 from __future__ import annotations
 
+import base64
 import http.client
 import json
 import os
@@ -20,7 +21,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.real.pod import ROOT, contained, install_wheel
-from tests.real.rbac import account_token, apply_deploy
+from tests.real.rbac import account_token, apply_deploy, apply_directory
+from tests.real.webhook import ACCOUNT as WEBHOOK_ACCOUNT
+from tests.real.webhook import CONFIGURATION, CRD, WEBHOOK, shown_certificate
 from tests.testenv.audit import requests
 from tests.testenv.nodes import NODES, realistic_node
 from tests.testenv.processes import Process
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
     from tests.testenv.cluster import Cluster
 
 ACCOUNT = "system:serviceaccount:kube-system:cidrella"
-DEPLOYMENT = "/apis/apps/v1/namespaces/kube-system/deployments/cidrella"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/kube-system/deployments"
 POOLS = "/apis/networking.x-k8s.io/v1/clustercidrs"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/cidrella"
 LOOK_AROUND = """
@@ -94,7 +97,7 @@ class Pod:
         """Ask as the kubelet would: the status, or 0 where nobody answers."""
         asked = self.container[kind]["httpGet"]
         (port,) = [each["containerPort"] for each in self.container["ports"] if each["name"] == asked["port"]]
-        return status(asked["host"], port, asked["path"])
+        return status(asked.get("host", "127.0.0.1"), port, asked["path"])
 
 
 @pytest.fixture(scope="module")
@@ -107,14 +110,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def surroundings(cluster: Cluster, programs: Path, tmp_path: Path) -> Surroundings:
     """Return what the Deployment's container would find around it."""
     apply_deploy(cluster)
-    (tmp_path / "root").mkdir()
-    return Surroundings(
-        spec=cluster.admin.get(DEPLOYMENT)["spec"]["template"]["spec"],
-        root=tmp_path / "root",
-        programs=programs,
-        account=account_files(cluster, tmp_path / "account"),
-        port=cluster.port,
-    )
+    return surroundings_of("cidrella", cluster, programs, tmp_path)
 
 
 @pytest.fixture
@@ -128,6 +124,22 @@ def pod(surroundings: Surroundings, tmp_path: Path) -> Iterator[Pod]:
         yield Pod(process, spec)
     finally:
         process.stop()
+
+
+@pytest.fixture
+def webhook(cluster: Cluster, programs: Path, tmp_path: Path) -> Iterator[Pod]:
+    """Yield the webhook, running as its own Deployment says."""
+    apply_directory(cluster, WEBHOOK, CRD)
+    surroundings = surroundings_of("cidrella-webhook", cluster, programs, tmp_path)
+    (container,) = surroundings.spec["containers"]
+    command = surroundings.command(*container["command"], *container["args"])
+    process = Process("cidrella-webhook", command, tmp_path / "cidrella-webhook.log")
+    process.start()
+    try:
+        yield Pod(process, surroundings.spec)
+    finally:
+        process.stop()
+        cluster.admin.delete(CONFIGURATION)
 
 
 @pytest.fixture
@@ -193,10 +205,43 @@ def test_as_deployed_it_goes_when_it_is_told(cluster: Cluster, pod: Pod) -> None
     assert "Traceback" not in pod.process.tail(1000)
 
 
-def refusals(cluster: Cluster) -> list[Request]:
+def test_as_deployed_the_webhook_answers(cluster: Cluster, webhook: Pod) -> None:
+    """O2: with nowhere to write it makes certificates, is believed, gets ready, and ends in time when it is told."""
+    wait_ready(webhook)
+    assert webhook.probe("livenessProbe") == http.client.OK
+    (configured,) = cluster.admin.get(CONFIGURATION)["webhooks"]
+    authority = base64.b64decode(configured["clientConfig"]["caBundle"]).decode()
+    (port,) = [each["containerPort"] for each in webhook.container["ports"] if each["name"] == "webhook"]
+    assert shown_certificate(port, authority)
+    assert refusals(cluster, WEBHOOK_ACCOUNT) == []
+    os.kill(webhook.process.pid, signal.SIGTERM)
+    patience = (
+        webhook.spec["terminationGracePeriodSeconds"] - webhook.container["lifecycle"]["preStop"]["sleep"]["seconds"]
+    )
+    deadline = time.monotonic() + patience
+    while webhook.process.ended is None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert webhook.process.ended == 0, webhook.process.tail()
+    assert "Traceback" not in webhook.process.tail(1000)
+
+
+def surroundings_of(deployment: str, cluster: Cluster, programs: Path, directory: Path) -> Surroundings:
+    """What the container of a Deployment would find around it."""
+    (directory / "root").mkdir()
+    spec = cluster.admin.get(f"{DEPLOYMENTS}/{deployment}")["spec"]["template"]["spec"]
+    return Surroundings(
+        spec=spec,
+        root=directory / "root",
+        programs=programs,
+        account=account_files(cluster, directory / "account", spec["serviceAccountName"]),
+        port=cluster.port,
+    )
+
+
+def refusals(cluster: Cluster, account: str = ACCOUNT) -> list[Request]:
     """What the API server did not let the account do."""
     asked = requests(cluster.audit_log)
-    return [each for each in asked if each.user == ACCOUNT and each.code == http.client.FORBIDDEN]
+    return [each for each in asked if each.user == account and each.code == http.client.FORBIDDEN]
 
 
 def entrypoint() -> list[str]:
@@ -206,11 +251,11 @@ def entrypoint() -> list[str]:
     return words
 
 
-def account_files(cluster: Cluster, directory: Path) -> Path:
+def account_files(cluster: Cluster, directory: Path, account: str) -> Path:
     """The files that the kubelet mounts into a Pod for its ServiceAccount."""
     directory.mkdir(mode=0o755)
     contents = {
-        "token": account_token(cluster),
+        "token": account_token(cluster, account),
         "ca.crt": cluster.authority.certificate.read_text(),
         "namespace": "kube-system",
     }

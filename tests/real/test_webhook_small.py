@@ -13,7 +13,7 @@ import yaml
 
 from tests.real.conftest import KEPT_LOGS, Kubectl
 from tests.real.site import eventually
-from tests.real.webhook import CONFIGURATION, EVENTS, RANGES, SERVICES, WebhookSite, offset, service
+from tests.real.webhook import CONFIGURATION, EVENTS, IP_ADDRESSES, RANGES, SERVICES, WebhookSite, offset, service
 from tests.testenv.client import ApiError
 from tests.testenv.cluster import Cluster
 
@@ -26,7 +26,6 @@ WIDER = "10.97.0.0/25"
 STATIC = 16
 USABLE_WIDER = 126
 USABLE = [str(each) for each in ip_network(RANGE).hosts()]
-IP_ADDRESSES = "/apis/networking.k8s.io/v1/ipaddresses"
 
 
 @pytest.fixture(scope="module")
