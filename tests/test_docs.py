@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from cidrella.app.settings import table
+from cidrella.app.webhook_settings import WebhookSettings
 from cidrella.controller.metrics import GAUGES, Metrics
 from cidrella.core.bands import Band, ServiceRange
 from cidrella.core.cluster import Cluster
@@ -20,10 +21,13 @@ from cidrella.core.repair import Wrong
 from cidrella.model.decode import decode
 from cidrella.model.objects import ClusterCIDR
 from cidrella.model.validate import validate_cluster_cidr
+from cidrella.serviceip.metrics import Metrics as ServiceMetrics
 from cidrella.serviceip.notices import CORRUPT, REBUILT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+
+    from cidrella.app.settings import Setting
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -35,13 +39,23 @@ FENCED = re.compile(r"^( *)```yaml\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 
 def test_flags() -> None:
     """F2: the page lists every flag with its default and meaning, as the program itself has them."""
-    expected = "\n".join(flag_tables())
+    run, webhook = table(), table(WebhookSettings)
+    own = [row for name, row in webhook.items() if row != run.get(name)]
+    assert {row.group for row in run.values()} >= {row.group for row in webhook.values() if row not in own}
+    parts = [
+        "## Flags of `cidrella run`\n",
+        *flag_tables(run.values()),
+        "## Flags of `cidrella webhook`\n",
+        "Beside these, it has those of `cidrella run` on the API server, leader election and operation.\n",
+        *flag_tables(own),
+    ]
+    expected = "\n".join(parts)
     page = (DOCS / "flags.md").read_text()
     assert page.partition("-->\n\n")[2] == expected, f"docs/flags.md should end so:\n\n{expected}"
 
 
 def test_metrics() -> None:
-    """O1: the page has every metric, under its name and type, and no other."""
+    """O1, B10: the page has every metric, under its name and type, and no other."""
     rows = re.findall(r"^\| `([a-z_]+)` \| (\w+) \|", (DOCS / "metrics.md").read_text(), re.MULTILINE)
     assert dict(rows) == exposed()
 
@@ -100,7 +114,7 @@ def test_bands() -> None:
         found = ServiceRange.of(Prefix.parse(cidr))
         cells = [f"{found.usable:,}"]
         for first, end in (found.bounds(Band.STATIC), found.bounds(Band.DYNAMIC)):
-            spanned = f"{found.address(first)} – {found.address(end - 1)}" if end > first else ""
+            spanned = f"{found.address(first)} \N{EN DASH} {found.address(end - 1)}" if end > first else ""
             cells += [f"{end - first:,}" if end > first else "none", spanned]
         assert [cell.strip() for cell in rest.split("|")] == cells
 
@@ -137,10 +151,10 @@ def alerts() -> list[dict[str, Any]]:
     return found
 
 
-def flag_tables() -> Iterator[str]:
+def flag_tables(settings: Iterable[Setting]) -> Iterator[str]:
     """The end of docs/flags.md: a table for each group of settings."""
-    for group, rows in groupby(table().values(), key=lambda row: row.group):
-        yield f"## {group.value}\n"
+    for group, rows in groupby(settings, key=lambda row: row.group):
+        yield f"### {group.value}\n"
         yield "| flag | value | default | |"
         yield "|---|---|---|---|"
         for row in rows:
@@ -151,9 +165,10 @@ def flag_tables() -> Iterator[str]:
 
 
 def exposed() -> dict[str, str]:
-    """Every metric that the controller exposes, by the name of its series, with its type."""
+    """Every metric that the controller and the webhook expose, by the name of its series, with its type."""
     metrics = Metrics()
     metrics.attach(Cluster(), dict.fromkeys(GAUGES, lambda: 0.0))
+    ServiceMetrics(metrics.registry, tuple)
     families = metrics.registry.collect()
     return {f"{each.name}_total" if each.type == "counter" else each.name: each.type for each in families}
 

@@ -72,12 +72,16 @@ def test_changed_block_size(cidrella: Cidrella) -> None:
     assert blocks(cidrella, "changed-block-size.yaml") == {"node-1": "192.168.0.0/24", "node-3": "192.168.2.0/23"}
 
 
-def test_readme_shows_what_the_commands_print(cidrella: Cidrella, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each `$ cidrella …` in the README is followed by what the command really prints."""
+@pytest.mark.parametrize(("page", "least"), [("README.md", 5), ("docs/services.md", 2)])
+def test_pages_show_what_the_commands_print(
+    cidrella: Cidrella, monkeypatch: pytest.MonkeyPatch, page: str, least: int
+) -> None:
+    """Each `$ cidrella …` on a page is followed by what the command really prints."""
     monkeypatch.chdir(ROOT)
-    text = (ROOT / "README.md").read_text()
+    text = (ROOT / page).read_text()
     sessions = [part.split("```")[0] for part in text.split("```console\n")[1:]]
-    assert len(sessions) >= 5
+    sessions = [each for each in sessions if each.startswith("$ cidrella ")]
+    assert len(sessions) >= least
     for session in sessions:
         for command, _, shown in (part.partition("\n") for part in session.split("$ cidrella ")[1:]):
             assert cidrella(*command.split()).out.strip() == shown.strip(), command

@@ -293,6 +293,7 @@ class TestAway:
         site.kill()
         (address,) = site.create("orphan")
         assert "default/orphan" not in site.patched()
+        assert 'apiserver_admission_webhook_fail_open_count{name="services.cidrella.dev"' in site.metrics()
         assert address not in site.booked()
         site.restart()
         eventually(lambda: address in site.booked(), explain=site.replicas[0].process.tail)

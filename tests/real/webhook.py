@@ -212,6 +212,10 @@ class WebhookSite:
                 found[f"{each['metadata']['namespace']}/{each['metadata']['name']}"] = held
         return found
 
+    def metrics(self) -> str:
+        """What the API server says of itself."""
+        return str(self.admin.get("/metrics")["text"])
+
     def booked(self) -> set[str]:
         """The addresses whose bit is set, over all ranges, read without the code under test."""
         found = set()
