@@ -1,4 +1,4 @@
-"""RangeAllocations in memory, with versions and conflicts as the API server has them, and a network that loses things."""
+"""RangeAllocations in memory, with versions and conflicts as the API server has them; a network that loses things."""
 
 from __future__ import annotations
 
@@ -30,12 +30,14 @@ SMALL_IPV6 = ServiceRange.of(Prefix.parse("fd00::/122"))
 
 
 class Store:
-    """The objects, by name, as JSON: so that what is lost of them is seen to be lost. Keeps every version's grants."""
+    """The objects, by name, as JSON: so that what is lost of them is seen to be lost."""
 
     def __init__(self) -> None:
         self.objects: dict[str, Json] = {}
         self.version = 0
         self.writes = 0
+        self.counts: list[tuple[int, int]] = []
+        """How many addresses were given at each version of anything."""
 
     def make(self, service_range: ServiceRange, held: tuple[int, ...] = (), **fields: object) -> Json:
         """Store the object of a range, as a repairer would."""
@@ -61,6 +63,8 @@ class Store:
         uid = self.objects.get(name, {}).get("metadata", {}).get("uid") or f"uid-{self.version}"
         body["metadata"] = {**body["metadata"], "uid": uid, "resourceVersion": str(self.version)}
         self.objects[name] = json.loads(json.dumps(body))
+        if isinstance(data := body.get("data"), str):
+            self.counts.append((self.version, int.from_bytes(_unbase64(data)).bit_count()))
         return self.objects[name]
 
     def edit(self, service_range: ServiceRange, **fields: object) -> None:
@@ -142,10 +146,6 @@ class StoreClient:
         self._fail(method, done=True)
         return reply
 
-    def late(self, method: str, path: str, body: bytes) -> None:
-        """A request that arrives after its sender gave it up."""
-        self.store.do(method, path, body)
-
     def _fail(self, method: str, *, done: bool) -> None:
         if (error := self.fault(method, done)) is not None:
             raise error
@@ -188,4 +188,5 @@ def _base64(data: bytes) -> str:
 
 
 def _unbase64(text: str) -> bytes:
-    return base64.b64decode(text)
+    """What is no base64 is made of what can be read of it: it is stored to be refused."""
+    return base64.b64decode(text + "==")

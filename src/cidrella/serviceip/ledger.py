@@ -152,6 +152,8 @@ class Ledger:
         """A write that may have landed, or may yet."""
         self._away: float | None = None
         """Since when the API has been away; None while it answers."""
+        self._asked = 0.0
+        """When it was asked last."""
         self._worker: asyncio.Task[None] | None = None
 
     async def change(
@@ -289,7 +291,8 @@ class Ledger:
         assert base is not None
         draft = base.draft(self._turns.next_id())
         outcomes = []
-        for request in [each for each in self._waiting if not each.future.done()][:GROUP]:
+        batch = [each for each in self._waiting if not each.future.done()][:GROUP]
+        for request in sorted(batch, key=lambda each: not each.once):  # what is given back first: others may want it
             try:
                 outcomes.append(_Outcome(request, result=request.edit(draft)))
             except Refusal as refusal:
@@ -358,7 +361,7 @@ class Ledger:
     async def _timed(self, request: Awaitable[T]) -> T:
         """Have a request answered in time. Raises KubeError."""
         loop = asyncio.get_running_loop()
-        began = loop.time()
+        self._asked = began = loop.time()
         try:
             async with asyncio.timeout(REQUEST_SECONDS):
                 return await request
@@ -373,7 +376,7 @@ class Ledger:
         retry_after = error.retry_after or 0.0 if isinstance(error, ApiError) else 0.0
         passing = error.unsettled or (isinstance(error, ApiError) and error.code == _TOO_MANY)
         now = asyncio.get_running_loop().time()
-        self._away = now if self._away is None else self._away
+        self._away = self._asked if self._away is None else self._away
         latest = now - PATIENCE if passing else now
         self._fail([each for each in self._waiting if max(each.since, self._away) <= latest], error)
         if self._prune():

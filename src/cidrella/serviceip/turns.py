@@ -5,10 +5,12 @@ Theory of operation:
 - Of those who try at once, one wins and the others have worked for nothing, and made the winner slow. So each waits
   before it tries: a random part of the time that all of them need, one after the other.
 - How many there are is seen in the object. The ids of writes begin with the name of their writer, so that the rivals
-  are those who have written since we last did. Who is alone never waits.
+  are those who have written since we last did, or first looked. They are forgotten one by one: two turns in a row prove
+  nothing. Who is alone never waits.
 - Winners wait as well. They know the newest version and need not read it: else they would win again and again, and
   others never.
-- Who has lost several times waits less, in proportion: nobody is left behind for long.
+- Each attempt is as good as any other's, however many were lost before: nobody is left behind for long. Waiting less
+  after each loss, to catch up, makes more losers; waiting more, as is usual, leaves them behind.
 """
 
 from __future__ import annotations
@@ -35,9 +37,10 @@ class Turns:
         self._jitter = jitter
         self._numbers = count(1)
         self._seconds = _FIRST_GUESS
-        self._losses = 0
-        self.rivals = 0
-        """How many others were seen to write between our last two turns."""
+        self._first_seen: str | None = None
+        """The last write when we first looked: of those before it nobody knows how old they are."""
+        self._rivals = 0
+        """How many others want to write, as far as was seen."""
 
     def next_id(self) -> str:
         """The id of a write: nobody has used it, and it says whose it is."""
@@ -49,21 +52,21 @@ class Turns:
 
     def saw(self, writes: Sequence[str]) -> None:
         """The object was read; its last writes are these."""
-        since = takewhile(lambda writer: writer != self._writer, map(_writer_of, reversed(writes)))
-        self.rivals = len(set(since))
+        if self._first_seen is None:
+            self._first_seen = writes[-1] if writes else ""
+        since = takewhile(lambda write: write != self._first_seen, reversed(writes))
+        others = set(takewhile(lambda writer: writer != self._writer, map(_writer_of, since)))
+        self._rivals = max(len(others), self._rivals - 1)
 
     def lost(self) -> float:
         """A race was lost: the seconds to wait before the object is read and the next attempt made."""
-        self._losses += 1
-        return self._part_of(max(1, self.rivals) / self._losses)
+        return self._part_of(max(1, self._rivals))
 
     def won(self) -> float:
         """A race was won: the seconds to wait before the next; 0.0 if there is nobody to wait for."""
-        self._losses = 0
-        rivals, self.rivals = self.rivals, 0
-        return self._part_of(rivals)
+        return self._part_of(self._rivals)
 
-    def _part_of(self, turns: float) -> float:
+    def _part_of(self, turns: int) -> float:
         """A random part of the time that so many turns take, of two requests each."""
         return self._jitter() * turns * 2 * self._seconds
 
