@@ -319,6 +319,9 @@ class TestNoAnswer:
         office.ranges = Ranges()
         with pytest.raises(UnavailableError, match="not known yet"):
             answer(office, ask())
+        with pytest.raises(UnavailableError, match="not known yet"):
+            answer(office, ask({"ipFamilies": ["IPv5"]}))
+        assert answer(office, ask({"type": "ExternalName"})) == [AdmissionResponse(uid="1", allowed=True)]
 
     def test_the_api_is_away(self) -> None:
         """B6: there is no address without a write that was confirmed."""

@@ -20,6 +20,7 @@ import msgspec
 import structlog
 
 from cidrella.core.bands import Band
+from cidrella.core.prefix import Family
 from cidrella.kube.errors import KubeError
 from cidrella.model.admission import AdmissionResponse, Service, Status
 from cidrella.serviceip.admission import Left, Plan, decide, patch
@@ -130,9 +131,11 @@ class Reviewer:
         if asked is None:
             return nothing
         ranges = self._desk.ranges
+        plan = decide(asked.service.spec, asked.old.spec if asked.old else None, ranges.families or tuple(Family))
+        if plan is Left.NEEDS_NOTHING:
+            return nothing
         if not ranges.families:
             raise UnavailableError("the ranges of Services are not known yet")
-        plan = decide(asked.service.spec, asked.old.spec if asked.old else None, ranges.families)
         if isinstance(plan, Left):
             return nothing
         if not asked.old and await self._desk.exists(asked.owner):
