@@ -94,6 +94,7 @@ class Reviewer:
         _, answer = self._answers.get(request.uid, (0.0, None))
         if answer is None:
             answer = asyncio.create_task(self._answer(request))
+            answer.add_done_callback(_looked_at)
             self._answers[request.uid] = (self._clock() + MEMORY, answer)
         done, _ = await asyncio.wait([answer], timeout=within)
         if not done:
@@ -202,6 +203,12 @@ class Reviewer:
             case FullError():
                 return f"{refusal}; delete Services that are not in use, or add a ServiceCIDR"
         return str(refusal)
+
+
+def _looked_at(answer: asyncio.Task[AdmissionResponse]) -> None:
+    """Take note of an error that nobody may wait for."""
+    if not answer.cancelled():
+        answer.exception()
 
 
 class _Asked(NamedTuple):
