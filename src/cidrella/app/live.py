@@ -125,8 +125,8 @@ async def _look(access: Access, progress: Progress, lease: ElectionSettings | No
     from cidrella.kube.client import Client  # noqa: PLC0415 -- half of the start of every command otherwise
 
     async with Client(access, timeout=_TIMEOUT) as client:
-        paths = objects.POOLS_PATH, objects.NODES_PATH, objects.SERVICE_CIDRS_PATH
-        pools, nodes, services = await _list(client, access, paths, sums)
+        found = await _list(client, (objects.POOLS_PATH, objects.NODES_PATH, objects.SERVICE_CIDRS_PATH), sums)
+        pools, nodes, services = _served(found, access)
         held = None if lease is None else await _look_at(client, lease)
     inventory = Inventory(place=_place(access))
     _take_pools(inventory, pools or ())
@@ -141,8 +141,8 @@ async def _look_at_services(access: Access, progress: Progress) -> ServiceInvent
 
     async with Client(access, timeout=_TIMEOUT) as client:
         paths = serviceip.SERVICES_PATH, objects.SERVICE_CIDRS_PATH, serviceip.IP_ADDRESSES_PATH
-        services, cidrs, addresses = await _list(client, access, paths, sums)
-        (allocations,) = await _list(client, access, (serviceip.RANGE_ALLOCATIONS_PATH,), sums)
+        found = await _list(client, paths, sums) | await _list(client, (serviceip.RANGE_ALLOCATIONS_PATH,), sums)
+    services, cidrs, addresses, allocations = _served(found, access)
     inventory = ServiceInventory(place=_place(access))
     _take(inventory, services or (), Service, inventory.services)
     _take(inventory, cidrs or (), objects.ServiceCIDR, inventory.cidrs)
@@ -151,10 +151,14 @@ async def _look_at_services(access: Access, progress: Progress) -> ServiceInvent
     return inventory
 
 
-async def _list(client: Client, access: Access, paths: tuple[str, ...], sums: _Sums) -> list[list[msgspec.Raw] | None]:
-    """Several collections at once, None for each that the server does not serve. Raises `ClusterError`."""
+async def _list(client: Client, paths: tuple[str, ...], sums: _Sums) -> dict[str, list[msgspec.Raw] | BaseException]:
+    """Several collections at once, each with what came of it."""
     lists = [list_all(client, path, progress=sums.part(path)) for path in paths]
-    found = dict(zip(paths, await asyncio.gather(*lists, return_exceptions=True), strict=True))
+    return dict(zip(paths, await asyncio.gather(*lists, return_exceptions=True), strict=True))
+
+
+def _served(found: dict[str, list[msgspec.Raw] | BaseException], access: Access) -> list[list[msgspec.Raw] | None]:
+    """What was listed, None for each collection that the server does not serve. Raises `ClusterError`."""
     _refuse(found, access)
     return [each if isinstance(each, list) else None for each in found.values()]
 
