@@ -23,6 +23,7 @@ from tests.real.webhook import CONFIGURATION, PATH, service
 from bench.cluster_arrivals import percentile
 from cidrella.kube.credentials import Access, Credentials
 from cidrella.kube.transport import Call, Transport
+from cidrella.serviceip.state import RECENT
 
 if TYPE_CHECKING:
     from tests.real.webhook import WebhookSite
@@ -34,7 +35,8 @@ TIMES_A_PATCH = 3
 """What the median of a decision is held to."""
 DECISIONS = 500
 """How many of each there are in a round."""
-_WARMING = 50
+_WARMING = RECENT + 10
+"""How many come before them: then the object remembers as much as it ever does, and is as large."""
 _CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 _CONFIG_MAP = "bench-services"
 _JSON = "application/json"
@@ -79,7 +81,7 @@ def compare_admission(report: Report, site: WebhookSite, rounds: int, count: int
     given = [address for each in measured for address in each.given]
     assert len({*given}) == len(given)
     assert {*given} <= site.booked()
-    _note(report, measured[1:])
+    note_rounds(report, measured[1:])
 
 
 async def _compare(site: WebhookSite, rounds: int, count: int) -> list[Round]:
@@ -105,13 +107,13 @@ async def _round(api: Party, webhook: Party, count: int) -> Round:
         body = msgspec.json.encode({"data": {"word": word}})
         took, _ = await api.milliseconds("PATCH", f"{_CONFIG_MAPS}/{_CONFIG_MAP}", body, _MERGE)
         measured.patches.append(took)
-        took, reply = await webhook.milliseconds("POST", f"{PATH}?timeout=10s", _question(f"bench-{word}"))
+        took, reply = await webhook.milliseconds("POST", f"{PATH}?timeout=10s", question(f"bench-{word}"))
         measured.decisions.append(took)
-        measured.given.append(_given(reply))
+        measured.given.append(given_address(reply))
     return measured
 
 
-def _note(report: Report, measured: list[Round]) -> None:
+def note_rounds(report: Report, measured: list[Round]) -> None:
     """The median of the rounds, of each one's median and p99."""
     medians = []
     for name, took in (
@@ -125,7 +127,7 @@ def _note(report: Report, measured: list[Round]) -> None:
     report.ratio("a decision's median: times that of a bare PATCH", decision / patch, at_most=TIMES_A_PATCH)
 
 
-def _question(name: str) -> bytes:
+def question(name: str) -> bytes:
     """What the API server asks about a Service that somebody creates."""
     kind = {"group": "", "version": "v1", "kind": "Service"}
     resource = {"group": "", "version": "v1", "resource": "services"}
@@ -151,7 +153,7 @@ def _question(name: str) -> bytes:
     return msgspec.json.encode({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request})
 
 
-def _given(reply: bytes) -> str:
+def given_address(reply: bytes) -> str:
     """The address in an answer."""
     response = msgspec.json.decode(reply)["response"]
     assert response["allowed"], response

@@ -58,12 +58,13 @@ def compare_bitmaps(report: Report, rounds: int) -> None:
         theirs, ours = [], []
         for number in range(rounds):
             print(f"bitmap: {title}, round {number + 1} of {rounds}", flush=True)
-            theirs.append(_theirs(report, path, services))
-            ours.append(_ours(services, random.Random(SEED + number).randrange))
-        _note(report, title, theirs, ours)
+            theirs.append(fill_theirs(report, path, services))
+            ours.append(fill_ours(services, random.Random(SEED + number).randrange))
+        note_fills(report, title, theirs, ours)
 
 
-def _note(report: Report, title: str, theirs: list[Fill], ours: list[Fill]) -> None:
+def note_fills(report: Report, title: str, theirs: list[Fill], ours: list[Fill]) -> None:
+    """The medians of both, and how many times as fast ours is."""
     empty = statistics.median(each.empty for each in theirs), statistics.median(each.empty for each in ours)
     full = statistics.median(each.full for each in theirs), statistics.median(each.full for each in ours)
     for when, (go_, own) in ((f"{title}, empty", empty), (f"{title}, beyond 99.9 % full", full)):
@@ -73,13 +74,14 @@ def _note(report: Report, title: str, theirs: list[Fill], ours: list[Fill]) -> N
     report.ratio(f"{title}, beyond 99.9 %: times as fast as Go's bitmap", full[0] / full[1], at_least=TIMES_AS_FAST)
 
 
-def _parts(services: ServiceRange) -> tuple[int, int]:
+def parts_of(services: ServiceRange) -> tuple[int, int]:
     """How many allocations count as those of an empty range, and as those beyond 99.9 %."""
     return services.usable // 10, services.usable - services.usable * 999 // 1000
 
 
-def _theirs(report: Report, path: Path, services: ServiceRange) -> Fill:
-    early, late = _parts(services)
+def fill_theirs(report: Report, path: Path, services: ServiceRange) -> Fill:
+    """Have theirs do it, and note with what."""
+    early, late = parts_of(services)
     command = [str(path), f"-size={services.usable}", f"-band={services.static}", f"-early={early}", f"-late={late}"]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True)  # noqa: S603 - a program that we built
     result = json.loads(done.stdout)
@@ -87,8 +89,9 @@ def _theirs(report: Report, path: Path, services: ServiceRange) -> Fill:
     return Fill(result["empty"], result["full"])
 
 
-def _ours(services: ServiceRange, below: Callable[[int], int]) -> Fill:
-    early, late = _parts(services)
+def fill_ours(services: ServiceRange, below: Callable[[int], int]) -> Fill:
+    """Do it with ours. Fails if an address is given twice, or left."""
+    early, late = parts_of(services)
     bitmap = Bitmap(services.usable)
     gc.collect()
     empty = _allocate(bitmap, services, below, early)
