@@ -227,7 +227,7 @@ def test_an_address_given_again() -> None:
         cluster.service("a/b", "10.96.0.9")
         async with desk_at(cluster, FLAG):
             await asyncio.sleep(1)
-            assert [each["service"] for each in cluster.store.objects["10.96.0.0-26"]["recent"]] == ["a/c"]
+            assert [each.service for each in cluster.store.recent(SMALL)] == ["a/c"]
             cluster.services.delete("a/b")
             await asyncio.sleep(1)
             assert held(cluster) == ["10.96.0.10"]

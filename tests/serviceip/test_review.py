@@ -174,8 +174,7 @@ class TestGiven:
         office = Office()
         unnamed = ask(metadata={"generateName": "web-", "namespace": "default"}, uid="0123456789")
         answer(office, ask(), unnamed)
-        recent = office.store.objects["10.96.0.0-26"]["recent"]
-        assert [each["service"] for each in recent] == ["default/web", "default/web-*01234567"]
+        assert [each.service for each in office.store.recent(SMALL)] == ["default/web", "default/web-*01234567"]
 
     def test_a_refused_service_asks_again(self) -> None:
         """B6: a Service that the API server refused gets the address it chose when it comes again."""

@@ -45,10 +45,7 @@ class TestGrant:
         assert 5 in state.bitmap
         stored = state.encode()
         assert stored.data == b"\x20"
-        assert [(each.address, each.service, each.write) for each in stored.recent] == [
-            ("10.96.0.6", "default/web", "ours.1")
-        ]
-        assert stored.writes == ["maker.1", "ours.1"]
+        assert (stored.recent, stored.writes) == ("10.96.0.6 default/web ours.1", "maker.1 ours.1")
 
     def test_draft_is_a_copy(self) -> None:
         """What is done to a draft is not done to the state it was made from."""
@@ -72,6 +69,15 @@ class TestGrant:
         assert state.changed
         assert (state.recent[5].again, state.recent[5].write) == (True, "ours.1")
         state.check()
+
+    def test_names_are_not_trusted(self) -> None:
+        """Admission comes before anybody looks at the name: it writes no lines of its own, nor fills the object."""
+        state = draft()
+        state.grant(5, "default/a x.1 again\n10.96.0.9 default/b" + "b" * 9999)
+        again = read(recent=state.encode().recent, held=(5,))
+        assert list(again.recent) == [5]
+        assert len(again.recent[5].service) < 300
+        assert not again.recent[5].again
 
     def test_marks_are_bounded(self) -> None:
         """More grants than can be remembered are not given again: who has them would be forgotten."""
@@ -217,7 +223,7 @@ class TestReading:
             ({"data": base64.b64encode(b"\x40" + bytes(7)).decode()}, "its data has the bit of offset 62 set"),
             ({"data": "no base64!"}, "Invalid base64"),
             ({"data": None}, "data"),
-            ({"recent": "many"}, "recent"),
+            ({"recent": 7}, "recent"),
         ],
     )
     def test_corrupt(self, fields: dict[str, Any], words: str) -> None:
