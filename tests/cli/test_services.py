@@ -65,7 +65,7 @@ def test_as_data(of: OfFiles) -> None:
         KUBERNETES,
         service("a/web", "10.96.0.20", "fd00::20"),
         ip_address("10.96.0.20"),
-        allocation("10.96.0.0/24", 0, 19, 21, recent=[grant("10.96.0.22", "a/soon")]),
+        allocation("10.96.0.0/24", 0, 19, 21, recent=grant("10.96.0.22", "a/soon")),
     ]
     found = told(of(objects, "-o", "json"))
     assert found["ranges"][0] == {

@@ -69,7 +69,7 @@ CHECKED = [
     service("a/lost", "12.0.0.1"),
     ip_address("10.96.0.30", "gateways", "g"),
     ip_address("10.96.0.31", "", "", ""),
-    allocation("10.96.0.0/24", 0, 19, 40, 41, recent=[grant("10.96.0.41", "a/soon")]),
+    allocation("10.96.0.0/24", 0, 19, 40, 41, recent=grant("10.96.0.41", "a/soon")),
 ]
 
 
