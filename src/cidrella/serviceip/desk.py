@@ -203,7 +203,10 @@ class Desk:
         return False
 
     def readiness(self) -> list[str]:
-        """What keeps this replica from serving; nothing where it is ready."""
+        """What keeps this replica from serving; nothing where it is ready.
+
+        A range that has just come, and whose object is still to be made, keeps nobody if another of its family gives.
+        """
         missing = not_followed(self._reflectors)
         if self._keeper.trouble:
             missing.append(self._keeper.trouble)
@@ -211,7 +214,11 @@ class Desk:
             missing.append("there is no range of Services: neither a ServiceCIDR nor --service-cluster-ip-range")
         used = {each.range.cidr.family for each in self.ranges.known}
         missing += [str(each) for each in self.ranges.refused if each.cidr.family not in used]
-        return missing + list(self._restorer.faults.values()) + not_led(self._elector)
+        faults = self._restorer.faults
+        for ledger in self._books.giving():
+            if ledger in faults or ledger.state is None:
+                missing.append(faults.get(ledger, f"what is given of {ledger.range.cidr} is not known yet"))
+        return missing + not_led(self._elector)
 
     # The life of a replica
 
