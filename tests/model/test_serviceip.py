@@ -128,6 +128,7 @@ def test_one_without_fields_is_corrupt() -> None:
         ({"clusterIP": "10.96.0.1", "clusterIPs": None}, "ClusterIP", ("10.96.0.1",)),
         ({"clusterIP": "None", "clusterIPs": ["None"]}, "ClusterIP", ()),
         ({"type": "ExternalName", "externalName": "example.com"}, "ExternalName", ()),
+        ({"type": "ExternalName", "clusterIP": "10.96.0.9", "clusterIPs": ["10.96.0.9"]}, "ExternalName", ()),
         ({"clusterIP": "", "clusterIPs": []}, "ClusterIP", ()),
         ({"clusterIP": "010.96.0.1"}, "ClusterIP", ("010.96.0.1",)),
         ({}, "ClusterIP", ()),

@@ -173,7 +173,12 @@ class ServiceSpec(Struct, rename="camel"):
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """As they are written; none for one that is headless or has yet to get any."""
+        """As they are written; none for one that is headless or has yet to get any.
+
+        An ExternalName has none: what an update to it says of addresses is stored as it is, and given to nobody.
+        """
+        if self.type == "ExternalName":
+            return ()
         texts = self.cluster_ips or (self.cluster_ip or "",)
         return tuple(text for text in texts if text not in {"", HEADLESS})
 
