@@ -252,6 +252,16 @@ class TestDenied:
             "given one"
         )
 
+    @pytest.mark.parametrize(
+        ("parent", "whose"),
+        [("gateways edge/public", " by gateways edge/public"), ("", ""), ("a/b", " by the Service a/b")],
+    )
+    def test_an_address_that_the_api_server_has_given(self, parent: str, whose: str) -> None:
+        """B4: what has an IPAddress object is taken, whoever has it, Service or not."""
+        office = Office()
+        office.ledgers[:] = [make_ledger(office.client, SMALL, foreign={9: parent})]
+        assert refusal(office, ask({"clusterIP": "10.96.0.10"})).startswith(f"10.96.0.10 is taken{whose}; choose")
+
     def test_an_address_just_given(self) -> None:
         """B4: one whose Service is still on its way is taken, too."""
         office = Office()

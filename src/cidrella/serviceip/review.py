@@ -191,8 +191,10 @@ class Reviewer:
         giving = [each.range.cidr for each in self._desk.ranges.known if each.gives]
         match refusal:
             case TakenError(address=address):
-                holder = refusal.by or self._desk.holder(address)
-                what = f"{address} is taken" + (f" by the Service {holder}" if holder else "")
+                holder = self._desk.holder(address) or refusal.by
+                if holder and " " not in holder:  # with a space it is of another kind, which is named
+                    holder = f"the Service {holder}"
+                what = f"{address} is taken by {holder}" if holder else f"{address} is taken"
                 return f"{what}; choose another address, or leave out spec.clusterIP to be given one"
             case OutOfRangeError(address=address):
                 ranges = [str(each) for each in giving if each.family is address.family]
