@@ -227,16 +227,28 @@ class TestShapes:
             assert site.patch("changing", **external) == []
             eventually(lambda: address not in site.booked(), 5)  # noqa: B023 - called at once
 
+    def test_without_a_name_of_its_own(self, site: WebhookSite) -> None:
+        """B3: one whose name is made up by the API server gets an address all the same, and gives it back."""
+        before = sum(each.given("dynamic") for each in site.replicas)
+        body = {"metadata": {"generateName": "made-"}, "spec": {"ports": [{"port": 80}]}}
+        made = site.admin.create(SERVICES, body)
+        assert sum(each.given("dynamic") for each in site.replicas) - before == 1
+        assert made["spec"]["clusterIP"] in site.booked()
+        site.delete(made["metadata"]["name"])
+        eventually(lambda: made["spec"]["clusterIP"] not in site.booked(), 5)
+
     def test_both_families_at_once(self, site: WebhookSite) -> None:
-        """B9: one of each, the first as asked, both from the webhook; chosen ones, too."""
+        """B9: one of each, the first as asked, all from the webhook; chosen ones, too."""
         shapes: dict[str, Json] = {
             "dual": REQUIRED,
             "dual-six": {**REQUIRED, "ipFamilies": ["IPv6", "IPv4"]},
             "preferred": {"ipFamilyPolicy": "PreferDualStack"},
+            "single-six": {"ipFamilies": ["IPv6"]},
         }
         for name, spec in shapes.items():
             held = site.create(name, **spec)
-            assert [":" in each for each in held] == [name == "dual-six", name != "dual-six"]
+            families = ["IPv6" if ":" in each else "IPv4" for each in held]
+            assert families == spec.get("ipFamilies", ["IPv4", "IPv6"])
             assert {scope_of(each) for each in held} == {"dynamic"}
             assert site.patched()[f"default/{name}"] == [held]
             assert set(held) <= site.booked()
@@ -319,8 +331,9 @@ class TestAway:
             site.configure(failurePolicy="Ignore")
 
     def reasons(self, site: WebhookSite, name: str) -> list[str]:
-        """The events on a Service, in its own namespace."""
-        return [each["reason"] for each in site.admin.items(EVENTS) if each["regarding"]["name"] == name]
+        """Our events on a Service, in its own namespace. Kubernetes' own repair loop has the same reasons."""
+        ours = [each for each in site.admin.items(EVENTS) if each["reportingController"] == "cidrella.dev/services"]
+        return [each["reason"] for each in ours if each["regarding"]["name"] == name]
 
     def words(self, site: WebhookSite) -> str:
         """Why a Service would be refused now; nothing if it would not."""
