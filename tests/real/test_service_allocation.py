@@ -97,7 +97,6 @@ def test_until_the_range_is_full(cluster: Cluster, tmp_path: Path) -> None:
         assert rest | in_use == held
         with pytest.raises(FullError):
             running.give("default/one-too-many")
-    registry.clean()
 
 
 def _trouble(proxy: FaultProxy) -> list[Rule]:

@@ -168,7 +168,7 @@ def _free(state: State, read: State, due: list[int]) -> None:
             state.free(offset, "term-1")
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(8))
 def test_walk(seed: int) -> None:
     """B6: no address is given to two, whatever is lost; who is told that there is none was told the truth (B3).
 
