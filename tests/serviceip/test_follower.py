@@ -14,7 +14,7 @@ from tests.serviceip.store import SMALL
 from tests.serviceip.test_desk import FLAG, give
 from tests.serviceip.test_repairer import ROUND, before_write, grant
 
-MOMENT = 0.1
+MOMENT = 0.2
 
 
 def test_a_service_that_is_gone_frees_its_address() -> None:

@@ -41,9 +41,10 @@ def test_a_lease_that_has_run_out_by_the_clock() -> None:
         tenure = Tenure(lambda: leads, "me")
         tenure.begin()
         tenure.take_up()
-        assert tenure.on
+        on = [tenure.on]
         leads = False
-        assert not tenure.on
+        on.append(tenure.on)
+        assert on == [True, False]
         with pytest.raises(DeposedError):
             tenure.require(tenure.term)
         with pytest.raises(DeposedError):
