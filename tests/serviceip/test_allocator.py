@@ -289,6 +289,20 @@ class TestTransaction:
 class TestRelease:
     """Giving back, by what was given."""
 
+    def test_long_ago(self) -> None:
+        """B6, B7: who has an address gives it back, though its grant is forgotten; a late revert takes nothing back."""
+
+        async def scenario() -> None:
+            desk = Desk()
+            reverted, released = [await desk.allocator.allocate("default/web", [IPV4]) for _ in range(2)]
+            desk.store.edit(SMALL, recent="")
+            await reverted.revert()
+            assert len(desk.store.held(SMALL)) == 2
+            await desk.allocator.release(released.given)
+            assert desk.store.held(SMALL) == {SMALL.offset(reverted.given[0].address)}
+
+        run(scenario())
+
     def test_no_error(self) -> None:
         """B7: what is not allocated, or out of range, or of no range, is no error."""
 

@@ -23,6 +23,7 @@ import structlog
 from cidrella.core.bands import Band
 from cidrella.core.draw import draw
 from cidrella.serviceip.errors import FullError, NoRangeError, OutOfRangeError, TakenError
+from cidrella.serviceip.state import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
     from cidrella.core.prefix import Family, Prefix
     from cidrella.serviceip.ledger import Ledger
     from cidrella.serviceip.metrics import Metrics
-    from cidrella.serviceip.state import State
+
+    How = Callable[[State, int, str], None]
 
 _log = structlog.get_logger()
 
@@ -73,7 +75,7 @@ class Transaction:
     async def revert(self) -> None:
         """Give them back, unless they are committed or given back already. Says in the log what it cannot do."""
         given, self._open = self._open, []
-        await _give_back(given)
+        await _give_back(given, State.revert)
 
 
 class Allocator:
@@ -101,20 +103,20 @@ class Allocator:
             failures = [each for each in await asyncio.gather(*asked, return_exceptions=True) if each is not None]
             given = [found[number] for number in sorted(found)]
         except asyncio.CancelledError:
-            _give_back_later(() if dry_run else found.values())
+            _give_back_later(() if dry_run else found.values(), State.revert)
             raise
         if failures:
-            await _give_back(() if dry_run else given)
+            await _give_back(() if dry_run else given, State.revert)
             raise failures[0]
         return Transaction(given, dry_run=dry_run)
 
     async def release(self, given: Iterable[Given]) -> None:
-        """Give addresses back. What is not allocated any more, or of no range, is no error (B7).
+        """Give back addresses that one has still. What is not allocated, or of no range, is no error (B7).
 
         Says in the log what it cannot do: the repairer frees what nobody has.
         """
         ledgers = {ledger.range.cidr: ledger for ledger in self._ledgers()}
-        await _give_back([(ledgers[each.cidr], each) for each in given if each.cidr in ledgers])
+        await _give_back([(ledgers[each.cidr], each) for each in given if each.cidr in ledgers], State.release)
 
     async def _serve(
         self, service: str, want: Want, number: int, found: dict[int, tuple[Ledger, Given]], *, dry_run: bool
@@ -169,7 +171,7 @@ async def _name(service: str, address: Address, ledgers: Sequence[Ledger], *, dr
 
 
 async def _changed(ledger: Ledger, edit: Callable[[State], Given], *, dry_run: bool) -> Given:
-    return await (ledger.peek(edit) if dry_run else ledger.change(edit, undo=_release))
+    return await (ledger.peek(edit) if dry_run else ledger.change(edit, undo=_revert))
 
 
 def _grant_any(
@@ -195,22 +197,26 @@ def _grant(state: State, offset: int, service: str) -> Given:
     return Given(state.range.address(offset), state.last_write, state.range.cidr, state.range.band(offset))
 
 
-def _release(state: State, given: Given) -> None:
+def _revert(state: State, given: Given) -> None:
+    _end(state, given, State.revert)
+
+
+def _end(state: State, given: Given, how: How) -> None:
     offset = state.range.offset(given.address)
     if offset is not None:
-        state.release(offset, given.write)
+        how(state, offset, given.write)
 
 
-async def _give_back(given: Iterable[tuple[Ledger, Given]]) -> None:
+async def _give_back(given: Iterable[tuple[Ledger, Given]], how: How) -> None:
     """Give addresses back, and wait for it. It goes on if whoever waits is cancelled."""
-    if under_way := _give_back_later(given):
+    if under_way := _give_back_later(given, how):
         await asyncio.wait(under_way)
 
 
-def _give_back_later(given: Iterable[tuple[Ledger, Given]]) -> list[asyncio.Future[None]]:
+def _give_back_later(given: Iterable[tuple[Ledger, Given]], how: How) -> list[asyncio.Future[None]]:
     under_way = []
     for ledger, each in given:
-        released = ledger.submit(partial(_release, given=each), once=True)
+        released = ledger.submit(partial(_end, given=each, how=how), once=True)
         released.add_done_callback(partial(_say_if_failed, each))
         under_way.append(released)
     return under_way

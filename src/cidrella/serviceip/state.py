@@ -2,7 +2,7 @@
 
 Who may clear a bit:
 
-- who was given the address, by naming the write that gave it (`release`);
+- who was given the address, by naming the write that gave it (`revert`, or `release` by one who has it still);
 - the repairer whose term stands in the object (`free`). One that was replaced finds another's term there.
 
 Anybody may set a clear one. So an address that is somebody's is never given to another: that takes a clear bit, which
@@ -14,7 +14,7 @@ knowable whose reply was lost (see `fate`). `recent` says who was given an addre
 - A Service whose creation failed after it was given an address (a typo in a port) asks for the same one again, and gets
   it. Which of the two grants stands is not known then, so that the new one is marked `again`: the word that a Service
   is gone does not free it, nor does giving the new one back. The rounds of the repairer do, if nobody has it.
-- A release that comes late finds that the address is given to somebody else by now, and does nothing.
+- Who gives back late finds that the address is given to somebody else by now, and nothing is done.
 """
 
 from __future__ import annotations
@@ -145,10 +145,20 @@ class State:
         self._bound()
         self.changed = True
 
-    def release(self, offset: int, write: str) -> None:
-        """Give an address back, by naming the write that gave it. What is not allocated is no error (B7)."""
+    def revert(self, offset: int, write: str) -> None:
+        """Take back what a write gave, if the object remembers it. Else it is for the repairer: it may be another's."""
         entry = self.recent.get(offset)
-        if entry is None or (entry.write == write and not entry.again):
+        if entry is not None and entry.write == write and not entry.again:
+            self._clear(offset)
+
+    def release(self, offset: int, write: str) -> None:
+        """Give an address back that one has still, by naming the write that gave it, however long ago.
+
+        What is not allocated is no error (B7).
+        """
+        if offset in self.recent:
+            self.revert(offset, write)
+        else:
             self._clear(offset)
 
     def free(self, offset: int, term: str) -> bool:
