@@ -7,6 +7,9 @@ Theory of operation:
 - An address that is named comes from the range that has it, whichever band it is in (B4).
 - The families of a Service are asked at the same time. If one fails, what the other gave is given back. What cannot be
   given back, because the API is away, is freed by the repairer.
+- A Service that is refused after it was given an address, and comes again and again, gets another one each time: it may
+  be the address that was refused. But only so often: then it gets those that it had before, in turn. Else one Service
+  in a hot loop would use up a range before the repairer has freed anything.
 - Addresses that the API server's own allocator has given (`Ledger.foreign`) are never drawn, and those who name one are
   told whose it is.
 """
@@ -15,8 +18,9 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import structlog
 
@@ -36,6 +40,9 @@ if TYPE_CHECKING:
     How = Callable[[State, int, str], None]
 
 _log = structlog.get_logger()
+
+MOST_IDLE: Final = 16
+"""How many addresses that nobody has, as far as is known, one Service was given of late before it gets no other."""
 
 
 class Want(NamedTuple):
@@ -79,16 +86,21 @@ class Transaction:
 
 
 class Allocator:
-    """Gives addresses of the ranges that `ledgers` returns, in their order. `below(n)` draws from 0 to n - 1."""
+    """Gives addresses of the ranges that `ledgers` returns, in their order. `below(n)` draws from 0 to n - 1.
+
+    `idle` says of an address that was given whether no Service is known to have it.
+    """
 
     def __init__(
         self,
         ledgers: Callable[[], Sequence[Ledger]],
         *,
         below: Callable[[int], int] = secrets.randbelow,
+        idle: Callable[[Address], bool] = lambda _: False,
         metrics: Metrics | None = None,
     ) -> None:
         self._ledgers = ledgers
+        self._idle = idle
         self._below = below
         self._metrics = metrics
 
@@ -144,11 +156,24 @@ class Allocator:
             raise NoRangeError(family)
         for ledger, bands in _steps(ledgers):
             try:
-                edit = partial(_grant_any, ledger=ledger, bands=bands, service=service, below=self._below)
+                edit = partial(self._grant_any, ledger=ledger, bands=bands, service=service)
                 return ledger, await _changed(ledger, edit, dry_run=dry_run)
             except FullError:
                 continue
         raise FullError(ledger.range.cidr for ledger in ledgers)
+
+    def _grant_any(self, state: State, *, ledger: Ledger, bands: Iterable[Band], service: str) -> Given:
+        idle = [each for each in state.given_to(service) if self._idle(state.range.address(each))]
+        if len(idle) >= MOST_IDLE:
+            for offset in idle:
+                if offset not in ledger.foreign:
+                    with suppress(TakenError):  # there are too many of these already
+                        return _grant(state, offset, service)
+        for band in bands:
+            drawn = draw(state.bitmap, state.range.bounds(band), self._below, ledger.foreign)
+            if drawn is not None:
+                return _grant(state, drawn, service)
+        raise FullError((state.range.cidr,))
 
 
 def _steps(ledgers: Sequence[Ledger]) -> list[tuple[Ledger, tuple[Band, ...]]]:
@@ -172,16 +197,6 @@ async def _name(service: str, address: Address, ledgers: Sequence[Ledger], *, dr
 
 async def _changed(ledger: Ledger, edit: Callable[[State], Given], *, dry_run: bool) -> Given:
     return await (ledger.peek(edit) if dry_run else ledger.change(edit, undo=_revert))
-
-
-def _grant_any(
-    state: State, *, ledger: Ledger, bands: Iterable[Band], service: str, below: Callable[[int], int]
-) -> Given:
-    for band in bands:
-        offset = draw(state.bitmap, state.range.bounds(band), below, ledger.foreign)
-        if offset is not None:
-            return _grant(state, offset, service)
-    raise FullError((state.range.cidr,))
 
 
 def _grant_named(state: State, *, ledger: Ledger, offset: int, service: str) -> Given:

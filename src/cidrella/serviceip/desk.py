@@ -141,7 +141,7 @@ class Desk:
             settle=settings.settle,
         )
         metrics = Metrics(registry, self._books.ledgers)
-        self.allocator = Allocator(self._books.giving, metrics=metrics)
+        self.allocator = Allocator(self._books.giving, idle=lambda address: not self.holder(address), metrics=metrics)
 
     def _make_elector(self, election: ElectionSettings) -> Elector:
         return Elector(

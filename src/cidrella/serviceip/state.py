@@ -145,6 +145,10 @@ class State:
         self._bound()
         self.changed = True
 
+    def given_to(self, service: str) -> list[int]:
+        """What a Service was given of late, the oldest first."""
+        return [offset for offset, entry in self.recent.items() if entry.service == service]
+
     def revert(self, offset: int, write: str) -> None:
         """Take back what a write gave, if the object remembers it. Else it is for the repairer: it may be another's."""
         entry = self.recent.get(offset)
