@@ -11,6 +11,7 @@ import pytest
 
 from cidrella.core.prefix import Family, Prefix
 from cidrella.model.admission import AdmissionRequest, AdmissionResponse
+from cidrella.serviceip import review
 from cidrella.serviceip.allocator import Allocator
 from cidrella.serviceip.ranges import KnownRange, Ranges, RefusedRange
 from cidrella.serviceip.review import MEMORY, MalformedError, Reviewer, UnavailableError
@@ -406,3 +407,24 @@ class TestSameQuestion:
 
         simulate(all_of_it())
         assert len(office.held()) == 4
+
+    def test_only_so_many(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """B6: of many the newest are remembered, and of a question without an answer nothing is, asked for or not."""
+        monkeypatch.setattr(review, "QUESTIONS_MAX", 2)
+        office = Office()
+
+        async def all_of_it() -> None:
+            reviewer = Reviewer(office, clock=asyncio.get_running_loop().time)
+            office.client.latency = lambda: 1.0
+            slow = [asyncio.create_task(reviewer.review(ask(uid=each), 0.5)) for each in "ab"]
+            await asyncio.sleep(0.1)
+            with pytest.raises(UnavailableError, match="too many questions at once"):
+                await reviewer.review(ask(uid="c"), WITHIN)
+            await asyncio.gather(*slow, return_exceptions=True)
+            await reviewer.close()
+            assert (reviewer._under_way, reviewer._answers) == ({}, {})
+            for number in range(5):
+                await reviewer.review(ask(uid=str(number)), WITHIN)
+            assert list(reviewer._answers) == ["3", "4"]
+
+        simulate(all_of_it())
