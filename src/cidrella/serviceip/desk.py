@@ -23,6 +23,7 @@ from cidrella.kube.client import METADATA_ONLY
 from cidrella.kube.election import Elector
 from cidrella.kube.errors import ApiError, KubeError
 from cidrella.kube.events import Recorder
+from cidrella.kube.parts import run_parts
 from cidrella.kube.readiness import not_followed, not_led
 from cidrella.kube.reflector import Reflector
 from cidrella.kube.reflector_settings import Absence, ReflectorSettings
@@ -48,7 +49,6 @@ from cidrella.serviceip.restorer import Restorer
 from cidrella.serviceip.tenure import Tenure
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
 
     from prometheus_client import CollectorRegistry
 
@@ -225,16 +225,9 @@ class Desk:
     async def run(self) -> None:
         """Work until cancelled; then let writes come home, release the lease and return. Raises what it died of."""
         following = [each.run() for each in self._reflectors.values()]
-        parts = [*following, self._recorder.run(), self._follower.run(), self._keep()]
-        tasks = [asyncio.ensure_future(each) for each in parts]
-        lead = asyncio.ensure_future(self._elector.run() if self._elector else self._lead_alone())
-        try:
-            done, _ = await asyncio.wait([*tasks, lead, self._failed], return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
-            raise AssertionError("a part of the desk ended")
-        finally:
-            await self._stop(tasks, lead)
+        lead = self._elector.run() if self._elector else self._lead_alone()
+        parts = [lead, *following, self._recorder.run(), self._follower.run(), self._keep()]
+        await run_parts(parts, self._failed, self._finish, "the desk")
 
     async def _keep(self) -> None:
         for each in self._reflectors.values():
@@ -245,18 +238,11 @@ class Desk:
         self._began_to_lead()
         await asyncio.Event().wait()
 
-    async def _stop(self, tasks: Sequence[asyncio.Future[None]], lead: asyncio.Future[None]) -> None:
+    async def _finish(self) -> None:
         self._tenure.lay_down()
         if self._start is not None:
             self._start.cancel()
         await asyncio.gather(*(each.finish(_FINISH) for each in self._books.ledgers()))
-        for task in (lead, *tasks):
-            task.cancel()
-        self._failed.cancel()
-        ended = await asyncio.gather(lead, *tasks, return_exceptions=True)
-        for error in ended:
-            if isinstance(error, Exception):
-                _log.error("a part of the desk failed", error=repr(error))
 
     # Leading
 
