@@ -70,14 +70,26 @@ class TestMany:
     """Many at a time, from many clients."""
 
     def test_a_thousand_at_once(self, site: WebhookSite, tmp_path: Path) -> None:
-        """B3, B6: all from the dynamic band, no two the same, each as the webhook said; from kubectl and the API."""
+        """B3, B6: all from the dynamic band, no two the same, each as the webhook said; from kubectl and the API.
+
+        Eight are under way at any time, and each may take long: on a machine that is slow, the API server would give
+        addresses of its own.
+        """
+        site.configure(timeoutSeconds=30)
+        try:
+            self.create_all(site, tmp_path)
+        finally:
+            site.configure(timeoutSeconds=5)
+
+    def create_all(self, site: WebhookSite, tmp_path: Path) -> None:
+        """Create them, and look at what each got."""
         before = sum(each.given("dynamic") for each in site.replicas)
         files = [self.write(tmp_path / f"{n}.yaml", range(100 * n, 100 * (n + 1))) for n in range(4)]
         command: list[str | Path] = [site.cluster.kubectl_path, "--kubeconfig", site.cluster.kubeconfig, "create", "-f"]
         clients = [subprocess.Popen([*command, each], stdout=subprocess.PIPE, text=True) for each in files]
-        with ThreadPoolExecutor(12) as threads:
+        with ThreadPoolExecutor(4) as threads:
             list(threads.map(lambda number: site.create(f"many-{number}"), range(400, 1000)))
-        said = [client.communicate(timeout=60)[0] for client in clients]
+        said = [client.communicate(timeout=300)[0] for client in clients]
         assert [client.returncode for client in clients] == [0, 0, 0, 0]
         assert sum(text.count(" created") for text in said) == 400
         held = {name: held for name, held in site.addresses().items() if name.startswith("default/many-")}
@@ -210,10 +222,11 @@ class TestShapes:
     def test_headless_and_names_need_nothing(self, site: WebhookSite) -> None:
         """Neither changes anything in the books."""
         site.wait_books()
-        before = site.versions()
+        before = site.booked()
         assert site.create("headless", clusterIP="None") == ["None"]
         assert site.create("name", type="ExternalName", externalName="example.com", ports=[]) == []
-        assert site.versions() == before
+        assert site.booked() <= before
+        assert [site.writes_for(name) for name in ("headless", "name")] == [0, 0]
 
     def test_from_a_name_to_an_address_and_back(self, site: WebhookSite) -> None:
         """B3, B8: an address of the webhook's on the way there, given back on the way back."""
@@ -281,9 +294,9 @@ class TestShapes:
 
 
 def test_a_dry_run_changes_nothing(site: WebhookSite, kubectl: Kubectl) -> None:
-    """B7: it shows an address, refuses what would be refused, and leaves every object as it was."""
+    """B7: it shows an address, refuses what would be refused, and writes nothing into the books, not for a moment."""
     site.wait_books()
-    before = site.versions()
+    before = site.booked()
     dry = ("create", "--dry-run=server", "-o", "yaml", "-f", "-")
     for spec in ({}, REQUIRED, {"clusterIP": "10.96.0.80"}):
         tried = kubectl(*dry, stdin=yaml.safe_dump(service("tried", **spec)))
@@ -293,7 +306,10 @@ def test_a_dry_run_changes_nothing(site: WebhookSite, kubectl: Kubectl) -> None:
         assert len(shown["clusterIPs"]) == 1 + (spec is REQUIRED)
     taken = kubectl(*dry, stdin=yaml.safe_dump(service("tried", clusterIP="10.96.0.1")))
     assert "10.96.0.1 is taken by the Service default/kubernetes" in taken.stderr
-    assert site.versions() == before
+    assert site.booked() <= before
+    assert site.writes_for("tried") == 0
+    site.create("tried")
+    assert site.writes_for("tried") > 0
 
 
 class TestAway:
