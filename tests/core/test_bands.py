@@ -136,6 +136,34 @@ def test_offsets(cidr: str, address: str, offset: int | None) -> None:
     assert ServiceRange.of(prefix(cidr)).offset(Address.parse(address)) == offset
 
 
+@pytest.mark.parametrize(
+    ("cidr", "address", "beyond"),
+    [
+        ("fd00::/108", "fd00::ffff", False),
+        ("fd00::/108", "fd00::1:0", True),
+        ("fd00::/108", "fd00::f:ffff", True),
+        ("fd00::/108", "fd00::10:0", False),
+        ("fd00::/108", "fd00::", False),
+        ("fd00::/108", "10.96.0.1", False),
+        ("fd00::/112", "fd00::ffff", False),
+        ("fd00::/112", "fd00::1:0", False),
+        ("10.96.0.0/24", "10.96.0.255", False),
+        ("10.96.0.0/24", "10.96.0.0", False),
+    ],
+)
+def test_beyond_what_is_used(cidr: str, address: str, beyond: bool) -> None:
+    """B2: of a large IPv6 range others may give what is beyond; what is never given is not beyond."""
+    assert ServiceRange.of(prefix(cidr)).beyond(Address.parse(address)) is beyond
+
+
+@pytest.mark.parametrize(
+    ("cidr", "in_part"), [("fd00::/111", True), ("fd00::/112", False), ("fd00::/120", False), ("10.96.0.0/12", False)]
+)
+def test_used_in_part(cidr: str, in_part: bool) -> None:
+    """B2: only an IPv6 range larger than a /112 has addresses beyond what is used."""
+    assert ServiceRange.of(prefix(cidr)).in_part is in_part
+
+
 @given(st.sampled_from(Family), st.integers(0, 2**128 - 1), st.data())
 def test_offsets_and_bands_cover_the_range(family: Family, number: int, data: st.DataObject) -> None:
     """B1, B5: every offset has one address and one band, and the bands lie side by side."""

@@ -164,6 +164,17 @@ def test_out_of_range(text: str) -> None:
     assert plan == RepairPlan((), (), {}, (Finding("shop/web", text, Wrong.OUT_OF_RANGE),))
 
 
+def test_beyond_what_is_kept() -> None:
+    """B2, B8: nothing is wrong with an address that Kubernetes gave of the part of a range that is not kept here."""
+    books = [book("10.96.0.0/24"), book("fd00::/108")]
+    plan = plan_repair(books, services(a="fd00::5:1", b="fd00::10:0", c="fd00::"), {})
+    assert plan.put_back == ()
+    assert [(each.service, each.wrong) for each in plan.findings] == [
+        ("shop/b", Wrong.OUT_OF_RANGE),
+        ("shop/c", Wrong.OUT_OF_RANGE),
+    ]
+
+
 @pytest.mark.parametrize("text", ["nonsense", "10.96.0.256", "10.96.0.0/24", "fd00::1%eth0"])
 def test_not_valid(text: str) -> None:
     """B8: what is no address is told as it stands in the Service; that is all."""

@@ -172,6 +172,60 @@ def test_a_range_that_moved() -> None:
     simulate(scenario())
 
 
+def test_a_family_that_is_not_kept_here() -> None:
+    """B2, O2: a range that is not used keeps nobody from giving addresses of another; alone, it does."""
+
+    async def scenario() -> None:
+        cluster = FakeCluster()
+        cluster.store.make(SMALL_IPV6)
+        cluster.cidr("kubernetes", "10.0.0.0/8", "fd00::/122")
+        async with desk_at(cluster) as desk:
+            assert desk.families == (Family.IPV4, Family.IPV6)
+            cluster.cidr("kubernetes", "10.0.0.0/8")
+            await until(desk.readiness)
+            assert "larger than a /12" in desk.readiness()[0]
+
+    simulate(scenario())
+
+
+def test_what_is_to_spare() -> None:
+    """B3: an address that no Service and no IPAddress has is to spare, also if it was given."""
+
+    async def scenario() -> None:
+        cluster = FakeCluster()
+        tiny = ServiceRange.of(Prefix.parse("10.97.0.0/30"))
+        cluster.store.make(tiny, (0, 1))
+        cluster.service("a/one", "10.97.0.1")
+        cluster.cidr("kubernetes", str(tiny.cidr))
+        async with desk_at(cluster) as desk:
+            assert desk.spare(Family.IPV4)
+            assert not desk.spare(Family.IPV6)
+            cluster.addresses.put("10.97.0.2", spec={})
+            await asyncio.sleep(0.1)
+            assert not desk.spare(Family.IPV4)
+            cluster.cidr("more", "10.98.0.0/30")
+            await asyncio.sleep(0.1)
+            assert desk.spare(Family.IPV4), "of a range whose object is still to be made"
+
+    simulate(scenario())
+
+
+def test_waiting_for_an_address_that_has_an_object() -> None:
+    """B4: an IPAddress that is about to go is waited for like the Service that it was of."""
+
+    async def scenario() -> None:
+        cluster = FakeCluster()
+        cluster.store.make(SMALL)
+        cluster.addresses.put("10.96.0.9", spec={})
+        loop = asyncio.get_running_loop()
+        async with desk_at(cluster, FLAG) as desk:
+            assert not await desk.wait_free(Address.parse("10.96.0.9"), 2.0)
+            loop.call_later(0.5, cluster.addresses.delete, "10.96.0.9")
+            assert await desk.wait_free(Address.parse("10.96.0.9"), 2.0)
+
+    simulate(scenario())
+
+
 def test_what_others_gave_is_not_given() -> None:
     """An address that has an IPAddress object is taken, also in a range that comes later, until that object is gone."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from cidrella.core.address import Address
 from cidrella.core.prefix import Family, Prefix
 from cidrella.model.serviceip import SeenServiceCIDR, range_name
 from cidrella.serviceip.ranges import Ranges, find_ranges, named_range
@@ -102,8 +103,83 @@ def test_a_range_that_shrank_or_grew(now: str) -> None:
     assert known(found) == []
     (refused,) = found.refused
     assert "RangeAllocation 10.0.0.0-24" in refused.why
-    assert "kubectl delete rangeallocation 10.0.0.0-24" in refused.why
+    assert (
+        f"if {now} has taken its place, delete that object (kubectl delete rangeallocation 10.0.0.0-24)" in refused.why
+    )
+    assert "every Service keeps its address" in refused.why
     assert found.families == (Family.IPV4,), "an IPv4 Service is told so, rather than given another family"
+
+
+def test_the_families_of_a_cluster() -> None:
+    """B9: a range of another family that is added later makes no cluster dual-stack."""
+    first = service_cidr("kubernetes", "10.0.0.0/24", created="2026-01-05T00:00:00Z")
+    six = service_cidr("six", "fd00::/112", created="2026-01-01T00:00:00Z")
+    found = find_ranges((), [six, first])
+    assert known(found) == ["10.0.0.0/24", "fd00::/112"]
+    assert found.families == (Family.IPV4,)
+    assert find_ranges((), [six, first._replace(name="later")]).families == (Family.IPV6,)
+    assert find_ranges((), [six, first._replace(ranges=())]).families == (Family.IPV6,)
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("10.0.0.9", ""),
+        ("10.1.0.9", "10.1.0.0/24 of ServiceCIDR going is on its way out"),
+        (
+            "10.0.7.9",
+            "10.0.0.0/16 of ServiceCIDR wide is not used: it overlaps 10.0.0.0/24 of ServiceCIDR kubernetes, ",
+        ),
+        ("10.0.0.255", "10.0.0.0/16 of ServiceCIDR wide is not used: "),
+        ("10.1.0.255", ""),
+        ("10.9.0.1", ""),
+        ("fd00::1", ""),
+        ("fd00::", ""),
+        ("fd00::1:0", "fd00::1:0 is beyond the part of fd00::/108 that is managed, its first 65,535 addresses"),
+        ("fd00::10:0", ""),
+    ],
+)
+def test_whose_an_address_is(address: str, why: str) -> None:
+    """B2, B4: Kubernetes may give addresses that are not kept here, for several reasons; of no range at all is none."""
+    objects = [
+        service_cidr("kubernetes", "10.0.0.0/24", "fd00::/108"),
+        service_cidr("going", "10.1.0.0/24", going=True),
+        service_cidr("wide", "10.0.0.0/16"),
+    ]
+    found = find_ranges((), objects).unkept(Address.parse(address))
+    assert found.startswith(why)
+    assert bool(found) is bool(why)
+
+
+def test_what_the_flag_leaves_out() -> None:
+    """B4: a range of a ServiceCIDR that the flag does not name, or names in part, has addresses for Kubernetes."""
+    objects = [
+        service_cidr("kubernetes", "10.0.0.0/16", "fd00::/112"),
+        service_cidr("more", "10.1.0.0/24"),
+        service_cidr("going", "10.2.0.0/24", going=True),
+    ]
+    found = find_ranges(prefixes("10.0.0.0/24", "fd00::/111"), objects)
+    assert [str(each.cidr) for each in found.left_out] == ["10.0.0.0/16", "10.1.0.0/24"]
+    (whole, half) = (found.unkept(Address.parse(each)) for each in ("10.0.0.5", "10.0.5.0"))
+    assert (whole, half[:39]) == ("", "10.0.0.0/16 of ServiceCIDR kubernetes i")
+    assert "--service-cluster-ip-range leaves it out" in half
+    assert found.refused == ()
+    assert find_ranges((), objects).left_out == ()
+
+
+def test_where_else_there_may_be_room() -> None:
+    """B3: a full range is not the end where Kubernetes has more of the family than is kept here."""
+    plain = find_ranges((), [service_cidr("kubernetes", "10.0.0.0/24", "fd00::/108")])
+    assert (plain.more(Family.IPV4), plain.more(Family.IPV6)) == (
+        "",
+        "there are addresses beyond the part of fd00::/108 that is managed, its first 65,535 addresses",
+    )
+    wide = find_ranges((), [service_cidr("kubernetes", "10.0.0.0/24"), service_cidr("wide", "10.0.0.0/16")])
+    assert wide.more(Family.IPV4).startswith("10.0.0.0/16 of ServiceCIDR wide is not used")
+    going = find_ranges((), [service_cidr("kubernetes", "fd00::/112"), service_cidr("x", "fd01::/100", going=True)])
+    assert going.more(Family.IPV6) == ""
+    flagged = find_ranges(prefixes("10.0.0.0/24"), [service_cidr("kubernetes", "10.0.0.0/16")])
+    assert "leaves it out" in flagged.more(Family.IPV4)
 
 
 def test_books_that_are_elsewhere() -> None:

@@ -180,6 +180,63 @@ def test_one_given_anew_begins_anew() -> None:
     simulate(scenario())
 
 
+def test_one_that_may_have_been_given_anew_begins_anew() -> None:
+    """B6, B8: strikes do not outlast what the object remembers: it may have been given, and that forgotten, since."""
+
+    async def scenario() -> None:
+        cluster = FakeCluster()
+        cluster.store.make(SMALL, (8, 20), recent=[grant(20, "a/known", "w.1")])
+        cluster.service("a/known", "10.96.0.21")
+        async with desk_at(cluster, FLAG):
+            await asyncio.sleep(1.5 * ROUND)  # two strikes
+            cluster.overtake(recent=[grant(20, "a/known", "w.2")])  # of what was remembered, nothing is left
+            await asyncio.sleep(2 * ROUND)
+            assert held(cluster) == ["10.96.0.9", "10.96.0.21"]
+            await asyncio.sleep(ROUND)
+            assert held(cluster) == ["10.96.0.21"]
+
+    simulate(scenario())
+
+
+def test_one_that_moved_during_the_round_begins_anew() -> None:
+    """B6, B8: what was to be freed and was given anew, and even forgotten, by the time of the write has no strikes."""
+
+    async def scenario() -> None:
+        cluster = FakeCluster()
+        known, lost = grant(20, "a/known", "w.1"), grant(8, "a/b", "w.2")
+        cluster.store.make(SMALL, (8, 20), recent=[known, lost])
+        cluster.service("a/known", "10.96.0.21")
+        async with desk_at(cluster, FLAG):
+            await asyncio.sleep(1.5 * ROUND)
+            cluster.fault = before_write(1, lambda: cluster.overtake(recent=[known, grant(8, "a/c", "w.3")]))
+            await asyncio.sleep(ROUND)
+            cluster.overtake(recent=[known, lost])  # as if nothing had been
+            await asyncio.sleep(2 * ROUND)
+            assert held(cluster) == ["10.96.0.9", "10.96.0.21"]
+            await asyncio.sleep(ROUND)
+            assert held(cluster) == ["10.96.0.21"]
+
+    simulate(scenario())
+
+
+def test_addresses_that_are_not_kept_here() -> None:
+    """B2, B8: nothing is said of what Kubernetes gave beyond a bitmap, or of a range that the flag leaves out."""
+
+    async def scenario() -> None:
+        cluster = FakeCluster()
+        cluster.cidr("kubernetes", "10.96.0.0/24", "fd00::/108")
+        cluster.service("a/beyond", "fd00::5:1")
+        cluster.service("a/left-out", "10.96.0.200")
+        cluster.service("a/out", "10.97.0.1")
+        async with desk_at(cluster, FLAG, "fd00::/108"):
+            await asyncio.sleep(2 * ROUND)
+            assert [each["regarding"]["name"] for each in cluster.events if each["regarding"]["kind"] == "Service"] == [
+                "out"
+            ]
+
+    simulate(scenario())
+
+
 def test_one_given_while_the_round_is_under_way() -> None:
     """B6: an address that was given to another after it was read is not freed by the plan made from what was read."""
 
@@ -359,7 +416,7 @@ def test_rounds_beside_busy_givers() -> None:
 
     async def scenario() -> None:
         cluster = FakeCluster()
-        cluster.store.make(SMALL, (0, 1, 2))
+        cluster.store.make(SMALL, (0, 1, 2), recent=[grant(0, "a/never-stored")])
         async with desk_at(cluster, FLAG, repair_interval=2.0) as desk, desk_at(cluster, FLAG, identity="b") as other:
             end = asyncio.get_running_loop().time() + 10
             number = 0

@@ -79,6 +79,23 @@ def test_what_a_corrupt_object_remembers() -> None:
     simulate(scenario())
 
 
+def test_what_is_known_of_a_lost_object() -> None:
+    """B5, B6: what was given of late stays given when the object is deleted, though its Service is still to come."""
+
+    async def scenario() -> None:
+        cluster = FakeCluster()
+        cluster.store.make(SMALL)
+        async with desk_at(cluster, FLAG) as desk:
+            await give(desk, "a/slow", "10.96.0.9")
+            cluster.store.delete(SMALL)
+            await until(desk.readiness)
+            await until(lambda: not desk.readiness())
+            assert held(cluster) == ["10.96.0.9"]
+            assert [each.service for each in cluster.store.recent(SMALL)] == ["a/slow"]
+
+    simulate(scenario())
+
+
 def test_a_lost_object() -> None:
     """B5: an object that somebody deletes is made anew; who is being given an address meanwhile is refused."""
 

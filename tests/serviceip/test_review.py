@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
+from cidrella.core.bands import ServiceRange
 from cidrella.core.prefix import Family, Prefix
 from cidrella.model.admission import AdmissionRequest, AdmissionResponse
 from cidrella.serviceip import review
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from cidrella.core.address import Address
-    from cidrella.core.bands import ServiceRange
 
 WITHIN = 10.0
 
@@ -43,10 +43,19 @@ class Office:
         self.ranges = Ranges(known, families=(Family.IPV4, Family.IPV6))
         self.holders: dict[str, str] = {}
         self.there: set[str] = set()
+        self.owners: dict[str, str] = {}
+        self.full: set[Family] = set()
+        """The families of which somebody has every address."""
         self.freeing: Callable[[Address], Awaitable[bool]] | None = None
 
     def holder(self, address: Address) -> str:
         return self.holders.get(str(address), "")
+
+    def owner(self, address: Address) -> str | None:
+        return self.owners.get(str(address))
+
+    def spare(self, family: Family) -> bool:
+        return family not in self.full
 
     async def exists(self, service: str) -> bool:
         return service in self.there
@@ -233,6 +242,61 @@ class TestLetThrough:
         assert (inside.warnings, len(outside.warnings)) == ([], 1)
         assert (outside.allowed, office.held()) == (True, ["10.96.0.9"])
 
+    def test_an_address_beyond_what_is_kept(self) -> None:
+        """B2, B4: of a large IPv6 range, Kubernetes gives what is beyond its bitmap."""
+        office = Office()
+        large = ServiceRange.of(Prefix.parse("fd00::/108"))
+        office.ranges = Ranges((KnownRange(large, "ServiceCIDR kubernetes"),), families=(Family.IPV6,))
+        (response,) = answer(office, ask({"clusterIP": "fd00::5:1"}))
+        assert (response.allowed, response.patch) == (True, None)
+        (warning,) = response.warnings
+        assert "fd00::5:1 is beyond the part of fd00::/108 that is managed" in warning
+        assert untouched(office)
+
+    def test_an_address_just_given(self) -> None:
+        """B4, B6: one that was given to a Service that was never stored, or is still to be, is for Kubernetes."""
+        office = Office()
+        wanted = {"clusterIP": "10.96.0.10"}
+        first, second = answer(office, ask(wanted, metadata={"name": "squat"}), ask(wanted, uid="2"))
+        assert first.allowed
+        assert (second.allowed, second.patch) == (True, None)
+        assert second.warnings == [
+            "10.96.0.10 was given to default/squat of late, and no Service is known to have it: Kubernetes decides"
+        ]
+        assert [each.service for each in office.store.recent(SMALL)] == ["default/squat"]
+
+    def test_an_address_that_nobody_is_known_to_have(self) -> None:
+        """B4: that a bit is set is no reason to deny what Kubernetes may give; nor is a Service that is gone."""
+        office = Office()
+        office.store.make(SMALL, held=(9,))
+        office.holders = {"10.96.0.10": "default/gone"}
+        office.owners = {"10.96.0.10": "default/gone"}
+        (response,) = answer(office, ask({"clusterIP": "10.96.0.10"}))
+        assert response.allowed
+        assert response.warnings == [
+            "10.96.0.10 was given of late, and no Service is known to have it: Kubernetes decides"
+        ]
+
+    def test_a_range_full_of_what_was_never_stored(self) -> None:
+        """B3: what the books have and nobody else keeps no Service from an address: Kubernetes gives one."""
+        office = Office()
+        office.store.make(SMALL, held=tuple(range(SMALL.usable)))
+        (response,) = answer(office, ask())
+        assert (response.allowed, response.patch) == (True, None)
+        (warning,) = response.warnings
+        assert warning.startswith("no address is free in 10.96.0.0/26: what no Service has was given of late")
+
+    def test_a_full_range_beside_one_that_is_not_used(self) -> None:
+        """B3: where Kubernetes has another range of the family, it may have an address."""
+        office = Office()
+        office.full = {Family.IPV4}
+        office.store.make(SMALL, held=tuple(range(SMALL.usable)))
+        why = RefusedRange(Prefix.parse("10.96.0.0/16"), "ServiceCIDR more", "it overlaps")
+        office.ranges = Ranges(office.ranges.known, (why,), families=(Family.IPV4,))
+        (response,) = answer(office, ask())
+        assert (response.allowed, response.patch) == (True, None)
+        assert "Kubernetes may have one: 10.96.0.0/16 of ServiceCIDR more" in response.warnings[0]
+
     def test_no_range_that_gives(self) -> None:
         """B9: where a family's ranges are all on their way out, Kubernetes says so."""
         office = Office()
@@ -255,23 +319,18 @@ class TestDenied:
 
     @pytest.mark.parametrize(
         ("parent", "whose"),
-        [("gateways edge/public", " by gateways edge/public"), ("", ""), ("a/b", " by the Service a/b")],
+        [
+            ("gateways edge/public", "gateways edge/public"),
+            ("", "something that has an IPAddress object"),
+            ("a/b", "the Service a/b"),
+        ],
     )
     def test_an_address_that_the_api_server_has_given(self, parent: str, whose: str) -> None:
         """B4: what has an IPAddress object is taken, whoever has it, Service or not."""
         office = Office()
         office.ledgers[:] = [make_ledger(office.client, SMALL, foreign={9: parent})]
-        assert refusal(office, ask({"clusterIP": "10.96.0.10"})).startswith(f"10.96.0.10 is taken{whose}; choose")
-
-    def test_an_address_just_given(self) -> None:
-        """B4: one whose Service is still on its way is taken, too."""
-        office = Office()
-        other = {"name": "dns", "namespace": "default"}
-        wanted = {"clusterIP": "10.96.0.10"}
-        first, second = answer(office, ask(wanted, metadata=other), ask(wanted, uid="2"))
-        assert first.allowed
-        assert second.status is not None
-        assert second.status.message.startswith("10.96.0.10 is taken by the Service default/dns; ")
+        office.owners, office.there = {"10.96.0.10": parent}, {"a/b"}
+        assert refusal(office, ask({"clusterIP": "10.96.0.10"})).startswith(f"10.96.0.10 is taken by {whose}; choose")
 
     def test_an_address_out_of_range(self) -> None:
         """B4: another error than taken; the ranges are named."""
@@ -281,6 +340,7 @@ class TestDenied:
     def test_a_full_range(self) -> None:
         """B3: what is full is named, and nothing is lost of the other family (B9)."""
         office = Office()
+        office.full = {Family.IPV6}
         office.store.make(SMALL_IPV6, held=tuple(range(SMALL_IPV6.usable)))
         message = refusal(office, ask({"ipFamilyPolicy": "RequireDualStack"}))
         assert message == (
@@ -346,6 +406,14 @@ class TestNoAnswer:
         office.store.delete(SMALL)
         with pytest.raises(UnavailableError, match="cannot be given at present"):
             answer(office, ask())
+
+    def test_a_range_that_is_not_ready(self) -> None:
+        """B4: an address of a range whose object is still to be made is not out of range."""
+        office = Office()
+        new = KnownRange(ServiceRange.of(Prefix.parse("10.98.0.0/24")), "ServiceCIDR second")
+        office.ranges = Ranges((*office.ranges.known, new), families=office.ranges.families)
+        with pytest.raises(UnavailableError, match=r"what is given of 10\.98\.0\.0/24 is not known yet"):
+            answer(office, ask({"clusterIP": "10.98.0.1"}))
 
     def test_an_answer_that_comes_too_late(self) -> None:
         """B6: nobody waits for it any more, so what was given is given back."""

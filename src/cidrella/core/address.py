@@ -7,9 +7,12 @@ where refusing to understand would mean giving the same address out again.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from cidrella.core.prefix import Family, PrefixError, drop_zeros, format_address, is_mapped, read_address
+
+if TYPE_CHECKING:
+    from cidrella.core.prefix import Prefix
 
 
 class Address(NamedTuple):
@@ -48,6 +51,15 @@ class Address(NamedTuple):
         if is_mapped(family, number):
             return cls(Family.IPV4, number & 0xFFFFFFFF)
         return cls(family, number)
+
+    def inside(self, cidr: Prefix) -> bool:
+        """Whether a CIDR has the address.
+
+        >>> from cidrella.core.prefix import Prefix
+        >>> Address.parse("10.96.0.10").inside(Prefix.parse("10.96.0.0/24"))
+        True
+        """
+        return self.family is cidr.family and cidr.network <= self.number <= cidr.last
 
     def __str__(self) -> str:
         return format_address(self.family, self.number)

@@ -26,8 +26,8 @@ BAND_SHARE = 16
 """Between the two, the static band is one part in so many of the range."""
 
 LARGEST_IPV6 = 65535
-"""How many addresses of an IPv6 range are used, as in Kubernetes: its bitmap is kept in one object, and a /64 is no
-reason to keep more than a large cluster needs."""
+"""How many addresses of an IPv6 range are used, as in Kubernetes' own bitmaps: one is kept in one object, and a /64 is
+no reason to keep more than a large cluster needs. Kubernetes itself may give those beyond, where it keeps no bitmap."""
 
 SHORTEST_IPV4 = 12
 """The length of the largest IPv4 range: its bitmap takes 175 kB in its object, where an object may have about 1.5 MB,
@@ -79,6 +79,23 @@ class ServiceRange(NamedTuple):
         """The offset of an address; None if it is not a usable one of the range."""
         offset = address.number - self.cidr.network - 1
         return offset if address.family is self.cidr.family and 0 <= offset < self.usable else None
+
+    def beyond(self, address: Address) -> bool:
+        """Whether an address is of the range, but beyond what is used of it: others may give it (B2).
+
+        >>> from cidrella.core.prefix import Prefix
+        >>> services = ServiceRange.of(Prefix.parse("fd00::/108"))
+        >>> services.beyond(Address.parse("fd00::ffff")), services.beyond(Address.parse("fd00::1:0"))
+        (False, True)
+        """
+        if address.family is not self.cidr.family or self.cidr.family is Family.IPV4:
+            return False
+        return self.cidr.network + self.usable < address.number <= self.cidr.last
+
+    @property
+    def in_part(self) -> bool:
+        """Whether there are addresses beyond what is used."""
+        return self.beyond(Address(self.cidr.family, self.cidr.last))
 
     def address(self, offset: int) -> Address:
         """The address of an offset."""

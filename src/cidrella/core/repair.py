@@ -7,7 +7,8 @@ The other way round nothing can be said at once. An address is in the bitmap bef
 stays there if the Service never comes. So an address in the bitmap that no Service has gets a strike in every round,
 loses all of them when a Service has it, and is freed with the third in a row.
 
-Nothing is revoked from a Service. What is wrong with its address is a finding, to be told where the Service is.
+Nothing is revoked from a Service. What is wrong with its address is a finding, to be told where the Service is. Nothing
+is wrong with one of a large IPv6 range that is beyond what is kept in its bitmap (B2): Kubernetes gave it.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ class _Stock:
             return (Wrong.NOT_VALID,)
         place = self._place(address)
         if place is None:
-            return (Wrong.OUT_OF_RANGE,)
+            return None if any(services.beyond(address) for services, _, _ in self.books) else (Wrong.OUT_OF_RANGE,)
         offset, bitmap, seen = place
         holder = self.holders.setdefault(address, service)
         if holder != service:

@@ -44,13 +44,17 @@ class Books:
         """All of them, in the order of the ranges."""
         return [ledger for _, ledger in self._entries]
 
+    def open(self) -> list[Ledger]:
+        """Those that may give something new, whether they can or not at present."""
+        return [ledger for known, ledger in self._entries if known.gives]
+
     def giving(self) -> list[Ledger]:
         """Those that give something new.
 
         One whose object was never seen is left out as long as another of its family gives: it has just come, and its
         object is still to be made.
         """
-        giving = [ledger for known, ledger in self._entries if known.gives]
+        giving = self.open()
         ready = {each.range.cidr.family for each in giving if each.state is not None}
         return [each for each in giving if each.state is not None or each.range.cidr.family not in ready]
 

@@ -49,7 +49,6 @@ from cidrella.serviceip.restorer import Restorer
 from cidrella.serviceip.tenure import Tenure
 
 if TYPE_CHECKING:
-
     from prometheus_client import CollectorRegistry
 
     from cidrella.core.address import Address
@@ -168,6 +167,19 @@ class Desk:
         """The Service that has an address, by the watch; "" if none does."""
         return self._holders.holder(address)
 
+    def owner(self, address: Address) -> str | None:
+        """Whom an IPAddress says an address to be of, as `SeenIPAddress.parent`; None if there is none of it."""
+        return self.foreign.owner(address)
+
+    def spare(self, family: Family) -> bool:
+        """Whether there is an address of a family that no Service and no IPAddress has, given or not."""
+        return any(
+            offset not in ledger.foreign and ledger.range.address(offset) not in self._holders
+            for ledger in self._books.open()
+            if ledger.range.cidr.family is family
+            for offset in range(ledger.range.usable)
+        )
+
     async def exists(self, service: str) -> bool:
         """Whether there is a Service of this name; one that the watch shows is asked for. Raises KubeError."""
         if service not in self._services.objects:
@@ -188,7 +200,7 @@ class Desk:
         """
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while address in self._holders:
+                while address in self._holders or address in self.foreign:
                     self._moved.clear()
                     await self._moved.wait()
                 while await self._is_given(address):
@@ -206,14 +218,15 @@ class Desk:
         """What keeps this replica from serving; nothing where it is ready.
 
         A range that has just come, and whose object is still to be made, keeps nobody if another of its family gives.
+        Nor does a range that is not used, as long as any other is: what it has is for Kubernetes to give.
         """
         missing = not_followed(self._reflectors)
         if self._keeper.trouble:
             missing.append(self._keeper.trouble)
         elif not self.families:
             missing.append("there is no range of Services: neither a ServiceCIDR nor --service-cluster-ip-range")
-        used = {each.range.cidr.family for each in self.ranges.known}
-        missing += [str(each) for each in self.ranges.refused if each.cidr.family not in used]
+        if not any(each.gives for each in self.ranges.known):
+            missing += map(str, self.ranges.refused)
         faults = self._restorer.faults
         for ledger in self._books.giving():
             if ledger in faults or ledger.state is None:
@@ -285,3 +298,4 @@ class Desk:
 
     def _addresses_changed(self, changes: list[Change[SeenIPAddress]]) -> None:
         self.foreign.apply(changes)
+        self._moved.set()

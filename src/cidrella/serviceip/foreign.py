@@ -46,6 +46,10 @@ class Foreign:
             if new is not None:
                 self._enter(new)
 
+    def owner(self, address: Address) -> str | None:
+        """Whom an address was given to, as `SeenIPAddress.parent`; None if it was given to nobody."""
+        return self._owners.get(address)
+
     def __contains__(self, address: object) -> bool:
         return address in self._owners
 

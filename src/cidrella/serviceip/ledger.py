@@ -171,17 +171,19 @@ class Ledger:
     async def establish(self, held: Iterable[int], term: str, version: str) -> bool:
         """Make the object anew, with these offsets: a missing one, or a corrupt one of that version.
 
-        What a corrupt one remembers as given of late stays given: those Services may be about to be stored. Returns
-        False if somebody else was faster. Raises KubeError; MissingAllocationError if the corrupt one is gone.
+        What was given of late stays given, for those Services may be about to be stored: what a corrupt one remembers
+        of it, or what we know of one that is gone or cannot be read at all. Returns False if somebody else was faster.
+        Raises KubeError; MissingAllocationError if the corrupt one is gone.
         """
-        metadata, recent = ObjectMeta(name=self._shelf.name), {}
+        metadata = ObjectMeta(name=self._shelf.name)
+        recent = self.state.recent.copy() if self.state else {}
         try:
             if version:
                 seen = await self._shelf.read()
                 if seen.version != version:
                     return False
                 metadata = seen.metadata
-                recent = by_offset(seen.allocation.recent, self.range) if seen.allocation else {}
+                recent = by_offset(seen.allocation.recent, self.range) if seen.allocation else recent
             bitmap = Bitmap(self.range.usable)
             for offset in (*held, *recent):
                 bitmap.add(offset)

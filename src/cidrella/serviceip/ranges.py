@@ -4,13 +4,17 @@ Rules:
 
 - The flag decides where it is given: one range, or one of each family. Otherwise the ServiceCIDR objects do: the one
   that the API server makes (`kubernetes`), then the others by age, and the ranges of each in its own order.
-- The family of the first range is the cluster's default (B9).
+- The families of a cluster are those of its flag, else those of the ServiceCIDR that the API server makes from its own
+  flag (where there is none of that name, of the oldest). A range of another family that is added later makes no cluster
+  dual-stack: Kubernetes gives nothing of it. The family of the first range is the default (B9).
 - A ServiceCIDR that is being deleted gives nothing new. What it gave is still accounted for: its range is one like the
   others for whoever releases, repairs, or asks who has an address.
 - No address is accounted for twice. A range that overlaps another is not used, nor is one that overlaps the range of a
   stored RangeAllocation: that is what a range that shrank, grew or moved looks like, and its books are not for us to
   throw away. Ranges that have their own RangeAllocation go first, so that what is in use stays in use.
 - A range that one object cannot hold, or that has no usable address, is not used (B2).
+- Kubernetes has ranges that we do not keep: those that are not used, what the flag leaves out of the ServiceCIDRs, and
+  of a large IPv6 range what is beyond its bitmap. Addresses of these are for Kubernetes to give or refuse.
 """
 
 from __future__ import annotations
@@ -23,8 +27,9 @@ from cidrella.core.prefix import Family, Prefix, PrefixError
 from cidrella.model.serviceip import range_name
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
+    from cidrella.core.address import Address
     from cidrella.model.serviceip import SeenServiceCIDR
 
 FLAG: Final = "--service-cluster-ip-range"
@@ -66,6 +71,30 @@ class Ranges:
     """Those configured, the default first. One whose only range is refused counts: else its Services would silently get
     an address of the other family."""
 
+    left_out: tuple[RefusedRange, ...] = ()
+    """The ranges of ServiceCIDRs that the flag does not name, or not as a whole."""
+
+    def unkept(self, address: Address) -> str:
+        """Why an address that Kubernetes may give is not for us to give; "" if it is, or is of no range at all."""
+        for each in self.known:
+            if each.range.offset(address) is not None:
+                return "" if each.gives else f"{each.range.cidr} of {each.source} is on its way out"
+        for each in self.known:
+            if each.range.beyond(address):
+                return f"{address} is {_beyond(each)}"
+        return next((str(each) for each in self._unused() if address.inside(each.cidr)), "")
+
+    def more(self, family: Family) -> str:
+        """Where Kubernetes may have an address of a family that we have not; "" if nowhere."""
+        for each in self.known:
+            if each.range.cidr.family is family and each.gives and each.range.in_part:
+                return f"there are addresses {_beyond(each)}"
+        return next((str(each) for each in self._unused() if each.cidr.family is family), "")
+
+    def _unused(self) -> Iterator[RefusedRange]:
+        yield from self.refused
+        yield from self.left_out
+
 
 class _Wanted(NamedTuple):
     cidr: Prefix
@@ -102,7 +131,8 @@ def find_ranges(
         known=tuple(known[each.cidr] for each in wanted if each.cidr in known),
         refused=tuple(refused[each.cidr] for each in wanted if each.cidr in refused),
         warnings=_warnings(flag, ordered),
-        families=tuple(dict.fromkeys(each.cidr.family for each in wanted)),
+        families=_families(flag, ordered),
+        left_out=_left_out(flag, ordered),
     )
 
 
@@ -114,6 +144,25 @@ def named_range(name: str) -> Prefix | None:
     except PrefixError:
         return None
     return cidr if range_name(cidr) == name else None
+
+
+def _families(flag: Sequence[Prefix], ordered: Iterable[SeenServiceCIDR]) -> tuple[Family, ...]:
+    deciding = flag or next((each.ranges for each in ordered if each.ranges), ())
+    return tuple(dict.fromkeys(cidr.family for cidr in deciding))
+
+
+def _left_out(flag: Sequence[Prefix], ordered: Iterable[SeenServiceCIDR]) -> tuple[RefusedRange, ...]:
+    return tuple(
+        RefusedRange(cidr, f"ServiceCIDR {each.name}", f"{FLAG} leaves it out, or some of it")
+        for each in ordered
+        if flag and not each.terminating
+        for cidr in each.ranges
+        if not any(named.contains(cidr) for named in flag)
+    )
+
+
+def _beyond(known: KnownRange) -> str:
+    return f"beyond the part of {known.range.cidr} that is managed, its first {known.range.usable:,} addresses"
 
 
 def _by_flag(flag: Sequence[Prefix]) -> list[_Wanted]:
@@ -144,9 +193,9 @@ def _trouble(wanted: _Wanted, known: Iterable[KnownRange], stored: Iterable[Pref
         if cidr.overlaps(wanted.cidr):
             name = range_name(cidr)
             return (
-                f"it overlaps {cidr}, whose addresses stand in RangeAllocation {name}; to go on with {wanted.cidr}, "
-                f"delete that object (kubectl delete rangeallocation {name}) once nobody uses the old range: what "
-                "Services have is entered anew"
+                f"it overlaps {cidr}, whose addresses stand in RangeAllocation {name}; if {wanted.cidr} has taken its "
+                f"place, delete that object (kubectl delete rangeallocation {name}): the books of {wanted.cidr} are "
+                "then made from the Services, and every Service keeps its address"
             )
     return ""
 

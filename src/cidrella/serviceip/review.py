@@ -2,8 +2,9 @@
 
 Rules:
 
-- Denied is only what no second thought of Kubernetes could mend: an address that is taken or in no range, a range that
-  is full. Everything else is let through as it is, or there is no answer at all and the `failurePolicy` decides.
+- Denied is only what Kubernetes would refuse as well: an address that somebody has or that is in no range, a range that
+  is full of addresses that somebody has (`verdict`). Everything else is let through as it is, with a word on why, or
+  there is no answer at all and the `failurePolicy` decides.
 - Each address is given before the API server has stored the Service, and perhaps for nothing. What then nobody has is
   found by the repair loop (B8), so it is not given without need: not for a Service that exists already.
 - A dry run proposes an address and changes nothing (B7).
@@ -26,7 +27,8 @@ from cidrella.kube.errors import KubeError
 from cidrella.model.admission import AdmissionResponse, Service, Status
 from cidrella.serviceip.admission import Left, Plan, decide, patch
 from cidrella.serviceip.allocator import Want
-from cidrella.serviceip.errors import FullError, NoRangeError, OutOfRangeError, Refusal, TakenError, UnusableError
+from cidrella.serviceip.errors import Refusal, TakenError, UnusableError
+from cidrella.serviceip.verdict import Witness, find_holder, judge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from cidrella.core.bands import ServiceRange
     from cidrella.model.admission import AdmissionRequest
     from cidrella.serviceip.allocator import Allocator, Given, Transaction
-    from cidrella.serviceip.ranges import Ranges, RefusedRange
+    from cidrella.serviceip.ranges import Ranges
 
 MEMORY: Final = 60.0
 """Seconds that an answer is remembered: longer than the API server waits for one."""
@@ -58,22 +60,12 @@ class UnavailableError(Exception):
     """There can be no answer now, in words; the next time there may be."""
 
 
-class Desk(Protocol):
-    """What is asked of the one who knows the ranges and the Services."""
-
-    @property
-    def ranges(self) -> Ranges:
-        """Those there are; no families before they are known."""
+class Desk(Witness, Protocol):
+    """One who knows the ranges and the Services, and gives addresses."""
 
     @property
     def allocator(self) -> Allocator:
         """Who gives addresses."""
-
-    def holder(self, address: Address) -> str:
-        """The Service that is known to have an address, "" if none is."""
-
-    async def exists(self, service: str) -> bool:
-        """Whether there is a Service of this name. Raises KubeError."""
 
     async def wait_free(self, address: Address, seconds: float) -> bool:
         """Wait until an address is free that a Service is about to let go. Raises KubeError, UnusableError."""
@@ -158,22 +150,17 @@ class Reviewer:
             return nothing
         if not asked.old and await self._desk.exists(asked.owner):
             return nothing
-        if refused := _unmanaged(plan, ranges):
-            warning = f"Cidrella gives no address here, Kubernetes does: {refused}"
-            return msgspec.structs.replace(nothing, warnings=[_short(warning)])
+        if why := _unkept(plan, ranges):
+            return _left(request, asked.owner, f"Cidrella gives no address here, Kubernetes decides: {why}")
         return await self._give(request, asked.owner, plan)
 
     async def _give(self, request: AdmissionRequest, owner: str, plan: Plan) -> AdmissionResponse:
         wants = [Want(family, address) for family, address in plan.wanted]
         try:
             transaction = await self._allocate(owner, wants, dry_run=bool(request.dry_run))
-        except NoRangeError:
-            return AdmissionResponse(uid=request.uid, allowed=True)  # Kubernetes has none either, and says so
         except Refusal as refusal:
-            message = self._explain(refusal)
-            _log.info("a Service is denied", service=owner, why=message)
-            status = Status(code=_INVALID, reason="Invalid", message=message)
-            return AdmissionResponse(uid=request.uid, allowed=False, status=status)
+            denied, words = await judge(refusal, self._desk)
+            return _denied(request, owner, words) if denied else _left(request, owner, words)
         if request.uid in self._late:
             await transaction.revert()
             raise UnavailableError("nobody waits for the answer any more")
@@ -196,32 +183,23 @@ class Reviewer:
         try:
             return await self._desk.allocator.allocate(owner, wants, dry_run=dry_run)
         except TakenError as error:
-            holder = self._desk.holder(error.address)
-            if holder and await self._desk.exists(holder):
+            if await find_holder(error.address, self._desk):
                 raise
             if not await self._desk.wait_free(error.address, _LETTING_GO):
                 raise
         return await self._desk.allocator.allocate(owner, wants, dry_run=dry_run)
 
-    def _explain(self, refusal: Refusal) -> str:
-        """Why there is no address, and what to do about it."""
-        giving = [each.range.cidr for each in self._desk.ranges.known if each.gives]
-        match refusal:
-            case TakenError(address=address):
-                holder = self._desk.holder(address) or refusal.by
-                if holder and " " not in holder:  # with a space it is of another kind, which is named
-                    holder = f"the Service {holder}"
-                what = f"{address} is taken by {holder}" if holder else f"{address} is taken"
-                return f"{what}; choose another address, or leave out spec.clusterIP to be given one"
-            case OutOfRangeError(address=address):
-                ranges = [str(each) for each in giving if each.family is address.family]
-                return (
-                    f"{address} is no usable address of a range of Services ({', '.join(ranges) or 'there is none'}); "
-                    "choose one that is, or leave out spec.clusterIP to be given one"
-                )
-            case FullError():
-                return f"{refusal}; delete Services that are not in use, or add a ServiceCIDR"
-        return str(refusal)
+
+def _left(request: AdmissionRequest, owner: str, words: str) -> AdmissionResponse:
+    """A Service that is let through as it is."""
+    _log.info("a Service is left to Kubernetes", service=owner, why=words)
+    return AdmissionResponse(uid=request.uid, allowed=True, warnings=[_short(words)] if words else [])
+
+
+def _denied(request: AdmissionRequest, owner: str, words: str) -> AdmissionResponse:
+    _log.info("a Service is denied", service=owner, why=words)
+    status = Status(code=_INVALID, reason="Invalid", message=words)
+    return AdmissionResponse(uid=request.uid, allowed=False, status=status)
 
 
 class _Asked(NamedTuple):
@@ -260,23 +238,15 @@ def _owner(request: AdmissionRequest, service: Service) -> str:
     return f"{request.namespace or meta.namespace or ''}/{name}"
 
 
-def _unmanaged(plan: Plan, ranges: Ranges) -> RefusedRange | None:
-    """The range of the API server's that is not used here and that an address would have to come from."""
+def _unkept(plan: Plan, ranges: Ranges) -> str:
+    """Why an address is for Kubernetes to give: it is of a range, or there is only one of its family, not kept here."""
     giving = {each.range.cidr.family for each in ranges.known if each.gives}
     for family, address in plan.wanted:
-        for refused in ranges.refused:
-            if refused.cidr.family is not family:
-                continue
-            if family not in giving if address is None else _beyond(address, ranges, refused):
-                return refused
-    return None
-
-
-def _beyond(address: Address, ranges: Ranges, refused: RefusedRange) -> bool:
-    """Whether an address is of a range that is not used here, and of none that is."""
-    first, size = refused.cidr.network, refused.cidr.size
-    inside = first <= address.number < first + size
-    return inside and all(each.range.offset(address) is None for each in ranges.known)
+        if address is not None and (why := ranges.unkept(address)):
+            return why
+        if address is None and family not in giving and (why := ranges.more(family)):
+            return why
+    return ""
 
 
 def _warnings(ranges: Ranges, wants: list[Want], given: tuple[Given, ...]) -> Iterator[str]:
