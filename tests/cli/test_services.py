@@ -244,13 +244,15 @@ def test_refused_ranges(of: OfFiles) -> None:
 
 
 def test_services_in_refused_ranges(of: OfFiles) -> None:
-    """B8: an address of a range that is not used here is nothing that a repair loop finds, and is no fault."""
+    """B2, B8: an address that is not managed here is nothing that a repair loop finds, and is no fault."""
     objects = [RANGE, KUBERNETES, service_cidr("wider", "10.96.0.0/16"), service("a/web", "10.96.7.7")]
     assert told(of(objects, "-o", "json"))["warnings"] == []
     result = of(objects)
     assert "10.96.7.7 not managed a/web ClusterIP" in lines(result)
     assert "anew" not in result.err
     assert result.err.count("\n") == 1
+    beyond = of([service_cidr("kubernetes", "fd00::/108"), service("a/web", "fd00::7:7")])
+    assert (beyond.err, lines(beyond)[-1]) == ("", "fd00::7:7 not managed a/web ClusterIP")
 
 
 def test_states_of_ranges(of: OfFiles) -> None:

@@ -69,10 +69,9 @@ def test_the_api_servers_own_address(of: OfFiles) -> None:
 
 
 CHECKED = [
-    RANGE,
+    service_cidr("kubernetes", "10.96.0.0/24", "fd00::/64"),
     service_cidr("going", "10.97.0.0/24", deletionTimestamp="2026-01-01T00:00:00Z"),
     service_cidr("huge", "11.0.0.0/8"),
-    service_cidr("six", "fd00::/64"),
     KUBERNETES,
     service("a/web", "10.96.0.20"),
     service("a/copy", "10.96.0.20"),
@@ -97,10 +96,10 @@ CHECKED = [
         ("10.96.0.42", 3, "is set in RangeAllocation 10.96.0.0-24; if nobody has it, the repair loop frees it"),
         ("10.96.0.0", 3, "cannot be had: of 10.96.0.0/24, only 10.96.0.1 - 10.96.0.254 are given"),
         ("10.96.0.255", 3, "cannot be had: of 10.96.0.0/24, only"),
-        ("fd00::1:0", 3, "cannot be had: of fd00::/64, only fd00::1 - fd00::ffff are given"),
+        ("fd00::", 3, "cannot be had: of fd00::/64, only fd00::1 - fd00::ffff are given"),
         ("10.97.0.9", 3, "10.97.0.0/24 of ServiceCIDR going is on its way out, and gives nothing new"),
         ("12.0.0.1", 3, "cannot be had: the Service a/lost has it, and it is in no range of Services"),
-        ("fe00::1", 3, "it is in no range of Services (there is 10.96.0.0/24, 10.97.0.0/24, fd00::/64)"),
+        ("fe00::1", 3, "it is in no range of Services (there is 10.96.0.0/24, fd00::/64, 10.97.0.0/24)"),
     ],
 )
 def test_check(of: OfFiles, address: str, code: int, said: str) -> None:
@@ -112,22 +111,41 @@ def test_check(of: OfFiles, address: str, code: int, said: str) -> None:
 
 
 def test_check_where_kubernetes_decides(of: OfFiles) -> None:
-    """B2, B4: of a range that is not used here nothing is promised or ruled out, unless somebody has the address."""
+    """B2, B4: of what is not managed here nothing is promised or ruled out, unless somebody has the address."""
     objects = [RANGE, KUBERNETES, service_cidr("wider", "10.96.0.0/16"), service("a/web", "10.96.7.7")]
     result = of(objects, "--check", "10.96.7.8")
     assert result.code == 3
     assert result.out.startswith(
-        "10.96.7.8 is not managed here (range refused: 10.96.0.0/16 of ServiceCIDR wider is not used: it overlaps "
+        "10.96.7.8 is not managed here (10.96.0.0/16 of ServiceCIDR wider is not used: it overlaps "
         "10.96.0.0/24 of ServiceCIDR kubernetes"
     )
     assert result.out.endswith("); Kubernetes decides\n")
     data = json.loads(of(objects, "--check", "10.96.7.8", "-o", "json").out)["check"]
     assert (data["available"], data["range"], data["holder"]) == (None, None, None)
-    assert "is not managed here (range refused: 10.96.0.0/16" in data["message"]
+    assert "is not managed here (10.96.0.0/16" in data["message"]
     # The last address of the range in use, which it never gives, is one like others in the wider range.
     assert "Kubernetes decides" in of(objects, "--check", "10.96.0.255").out
     held = of(objects, "--check", "10.96.7.7")
     assert (held.code, held.out) == (3, "10.96.7.7 cannot be had: the Service a/web has it\n")
+
+
+def test_check_beyond_what_is_managed(of: OfFiles) -> None:
+    """B2: of a large IPv6 range, Kubernetes may give what is beyond the part that is managed."""
+    result = of(CHECKED, "--check", "fd00::1:0")
+    assert result.code == 3
+    assert result.out.startswith("fd00::1:0 is not managed here (fd00::1:0 is beyond the part of fd00::/64 that is ")
+    assert result.out.endswith("; Kubernetes decides\n")
+
+
+def test_a_family_that_the_cluster_has_not(of: OfFiles) -> None:
+    """B9: a range that is added later makes no cluster dual-stack: nothing of it can be had."""
+    objects = [RANGE, KUBERNETES, service_cidr("six", "fd00::/112")]
+    result = of(objects, "--check", "fd00::9")
+    assert (result.code, result.out.split(" (")[0]) == (
+        3,
+        "fd00::9 cannot be had: Services of this cluster have no IPv6 addresses",
+    )
+    assert of(objects, "--next-static", "1").out == "10.96.0.2\n"
 
 
 @pytest.mark.parametrize("asked", [("--check", "10.96.0.9"), ("--next-static", "1")], ids=["check", "next"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from cidrella.app.serving import API_SERVER, find_book, find_refused
+from cidrella.app.serving import API_SERVER, find_book
 from cidrella.core.bands import Band
 from cidrella.model.serviceip import range_name
 
@@ -39,9 +39,9 @@ class NextStatic(NamedTuple):
 
 def next_static(standing: ServiceStanding, count: int) -> NextStatic:
     """So many addresses of each family that are safe to choose: nobody has them, nor is about to."""
-    found: dict[Family, list[Address]] = {family: [] for family in standing.families}
+    found: dict[Family, list[Address]] = {family: [] for family in standing.ranges.families}
     for book in standing.books:
-        if book.known.gives:
+        if book.known.gives and book.cidr.family in found:
             of_family = found[book.cidr.family]
             of_family += _free_static(book, standing.reserved, count - len(of_family))
     short = {family: len(addresses) for family, addresses in found.items() if len(addresses) < count}
@@ -57,6 +57,8 @@ def check(standing: ServiceStanding, address: Address) -> Answer:
     band = book.band(address)
     if seat is not None:
         why = _had(seat) or _set(seat, range_name(book.cidr))
+    elif address.family not in standing.ranges.families:
+        why = f"Services of this cluster have no {address.family} addresses"
     elif not book.known.gives:
         why = f"{book.cidr} of {book.known.source} is on its way out, and gives nothing new"
     elif address == standing.reserved:
@@ -69,13 +71,13 @@ def check(standing: ServiceStanding, address: Address) -> Answer:
 
 def _check_elsewhere(standing: ServiceStanding, address: Address, seat: Seat | None) -> Answer:
     """The answer for an address that no range in use gives."""
-    refused = find_refused(standing.refused, address)
-    if refused is None:
+    unkept = standing.ranges.unkept(address)
+    if not unkept:
         why = _out_of_range(standing, address)
         return Answer(address, available=False, why=f"{_had(seat)}, and {why}" if seat else why, seat=seat)
     if seat is not None:
         return Answer(address, available=False, why=_had(seat), seat=seat)
-    return Answer(address, None, f"is not managed here (range refused: {refused}); Kubernetes decides")
+    return Answer(address, None, f"is not managed here ({unkept}); Kubernetes decides")
 
 
 def _free_static(book: Book, reserved: Address | None, count: int) -> Iterator[Address]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from cidrella.core.address import Address
 from cidrella.core.bands import Band
 from cidrella.core.bitmap import Bitmap
-from cidrella.core.prefix import Prefix, PrefixError
+from cidrella.core.prefix import PrefixError
 from cidrella.core.repair import Finding, ServiceHolding, Wrong, plan_repair
 from cidrella.model.chosen import chosen_by, seen_service
 from cidrella.model.serviceip import range_name, seen_ip_address, seen_service_cidr
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from cidrella.app.inventory import ServiceInventory
-    from cidrella.core.prefix import Family
-    from cidrella.serviceip.ranges import KnownRange, Ranges, RefusedRange
+    from cidrella.core.prefix import Prefix
+    from cidrella.serviceip.ranges import KnownRange, Ranges
 
 API_SERVER: Final = "default/kubernetes"
 """The API server's own Service. It has the first address of the first range, or will have."""
@@ -127,8 +127,7 @@ class ServiceStanding:
 
     books: tuple[Book, ...]
     """In the order in which ranges are drawn from."""
-    refused: tuple[RefusedRange, ...]
-    families: tuple[Family, ...]
+    ranges: Ranges
     seats: Mapping[Address, Seat]
     """Every address that is taken, also those in no range, in order."""
     remarks: tuple[Remark, ...]
@@ -171,8 +170,7 @@ class _Stocktaking:
         books = tuple(self._book(known) for known in self._ranges.known)
         return ServiceStanding(
             books=books,
-            refused=self._ranges.refused,
-            families=self._ranges.families,
+            ranges=self._ranges,
             seats=dict(sorted(self._seats.items())),
             remarks=(*self._remarks, *self._faults(books), *self._chosen_badly(books)),
             reserved=self._reserved(),
@@ -230,14 +228,12 @@ class _Stocktaking:
     def _faults(self, books: Sequence[Book]) -> Iterator[Remark]:
         """What a repair loop would find. Where there is no RangeAllocation, nothing is missing from it.
 
-        An address of a range that is not used is Kubernetes' own affair.
+        An address that we do not keep is Kubernetes' own affair.
         """
         bitmaps = [(book.known.range, book.state.bitmap if book.state else book.taken) for book in books]
         for finding in plan_repair(bitmaps, self._holdings, {}).findings:
-            if finding.wrong is Wrong.OUT_OF_RANGE:
-                address = Address.parse_lenient(finding.address)
-                if find_refused(self._ranges.refused, address) is not None:
-                    continue
+            if finding.wrong is Wrong.OUT_OF_RANGE and self._ranges.unkept(Address.parse_lenient(finding.address)):
+                continue
             yield Remark(finding.wrong.value, finding.service, finding.address, _words(finding))
 
     def _chosen_badly(self, books: Sequence[Book]) -> Iterator[Remark]:
@@ -252,12 +248,6 @@ class _Stocktaking:
 def find_book(books: Iterable[Book], address: Address) -> Book | None:
     """The range that gives an address."""
     return next((book for book in books if book.known.range.offset(address) is not None), None)
-
-
-def find_refused(refused: Iterable[RefusedRange], address: Address) -> RefusedRange | None:
-    """The range that an address is in, of those that are not used."""
-    alone = Prefix(address.family, address.number, address.family.bits)
-    return next((each for each in refused if each.cidr.contains(alone)), None)
 
 
 def _words(finding: Finding) -> str:

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from cidrella.app.choosing import check, next_static
 from cidrella.app.inventory import printable
-from cidrella.app.serving import NoRangesError, find_book, find_refused, take_stock_of_services
+from cidrella.app.serving import NoRangesError, find_book, take_stock_of_services
 from cidrella.cli import shared, source
 from cidrella.cli.bar import drawn
 from cidrella.cli.structured import structured
@@ -86,7 +86,7 @@ def services(
         standing = take_stock_of_services(inventory, flag)
     except NoRangesError as error:
         raise typer.BadParameter(str(error)) from error
-    for each in (*map(str, standing.refused), *(_told(each) for each in standing.remarks if not each.service)):
+    for each in (*map(str, standing.ranges.refused), *(_told(each) for each in standing.remarks if not each.service)):
         shared.warn(printable(each))
     if address is not None:
         _tell_answer(check(standing, address), output)
@@ -186,7 +186,7 @@ def _seats_table(standing: ServiceStanding, seats: list[Seat]) -> str:
 def _band(standing: ServiceStanding, seat: Seat) -> str:
     book = find_book(standing.books, seat.address)
     if book is None:
-        return "not managed" if find_refused(standing.refused, seat.address) else "out of range"
+        return "not managed" if standing.ranges.unkept(seat.address) else "out of range"
     band = book.band(seat.address)
     return band.value if band else "-"
 
@@ -223,7 +223,9 @@ def _as_object(standing: ServiceStanding) -> dict[str, object]:
             }
             for book in standing.books
         ],
-        "refused": [{"cidr": str(each.cidr), "source": each.source, "message": each.why} for each in standing.refused],
+        "refused": [
+            {"cidr": str(each.cidr), "source": each.source, "message": each.why} for each in standing.ranges.refused
+        ],
         "addresses": [_seat_as_object(standing, seat) for seat in standing.seats.values()],
         "warnings": [
             {
