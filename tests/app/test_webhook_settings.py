@@ -118,3 +118,12 @@ def test_the_environment_of_a_pod() -> None:
 def test_wrong_settings(flags: list[str], expected: str) -> None:
     """B2, B9: what cannot be is told in one line that names the flag."""
     assert expected in refusal(*flags)
+
+
+def test_rounds_that_come_too_soon() -> None:
+    """B8: they are warned of; what is no interval at all is refused."""
+    assert not read_settings(WebhookSettings, ["--repair-interval=10s"], {}).warnings
+    (warning,) = read_settings(WebhookSettings, ["--repair-interval=9s"], {}).warnings
+    assert warning.startswith("--repair-interval is 9 s: what nobody has is freed after three rounds")
+    assert "longer than 0s" in refusal("--repair-interval=0s")
+    assert "is no duration" in refusal("--repair-interval=-1s")

@@ -192,6 +192,34 @@ def test_what_is_served(flags: list[str], capfd: pytest.CaptureFixture[str], mon
     assert seen == [{"uid": "7", "allowed": True}, (503, "Services are not listed yet")]
 
 
+def test_who_is_answered(
+    flags: list[str], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """B9: with a CA for clients, nobody without a certificate."""
+    (tmp_path / "clients.crt").write_bytes(ISSUED.bundle)
+    port = free_port()
+    refused: list[Exception] = []
+
+    async def ask(desk: Desk) -> None:
+        context = ssl.create_default_context(cadata=ISSUED.bundle.decode())
+        async with aiohttp.ClientSession() as session:
+            while not refused:
+                try:
+                    await session.post(f"https://127.0.0.1:{port}/mutate-services", json=QUESTION, ssl=context)
+                    break
+                except aiohttp.ClientConnectorError:  # it does not listen yet
+                    await asyncio.sleep(0.02)
+                except aiohttp.ClientConnectionError as error:
+                    refused.append(error)
+        await stop(desk)
+
+    monkeypatch.setattr(Desk, "work", ask)
+    ran = run(capfd, *flags, f"--webhook-bind-address=127.0.0.1:{port}", f"--client-ca-file={tmp_path / 'clients.crt'}")
+    assert ran.code == 0
+    assert refused
+    assert ran.line("cidrella webhook starts")["clients"].endswith("clients.crt")
+
+
 def test_without_a_certificate(
     flags: list[str], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -313,3 +341,12 @@ def test_certificates_of_no_use(flags: list[str], capfd: pytest.CaptureFixture[s
     (line,) = ran.lines
     assert line["event"] == "--tls-cert-file and --tls-private-key-file are of no use"
     assert words in line["error"]
+
+
+@pytest.mark.parametrize("file", ["/nowhere", "/dev/null"])
+def test_a_ca_of_no_use(flags: list[str], capfd: pytest.CaptureFixture[str], file: str) -> None:
+    """B9: so is that of clients: nobody is let in for want of it."""
+    ran = run(capfd, *flags, f"--client-ca-file={file}")
+    assert (ran.code, Desk.made) == (2, [])
+    (line,) = ran.lines
+    assert line["event"] == "--client-ca-file is of no use"

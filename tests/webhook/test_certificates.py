@@ -14,7 +14,7 @@ import pytest
 from cidrella.kube.client import MERGE_PATCH, STRATEGIC_PATCH
 from cidrella.kube.errors import ApiError, ConfigError, KubeError, NoAnswerError
 from cidrella.kube.files import PERIOD, WatchedFile
-from cidrella.kube.tls import KeyPair, check_pair
+from cidrella.kube.tls import KeyPair, Serving, serving_context
 from cidrella.webhook.certificates import CertificateFiles, CertificateSecret, Keeper, Place
 from cidrella.webhook.issuing import SERVING_LIFE, issue
 from tests.kube.simulated import simulate
@@ -122,7 +122,7 @@ class TestSecret:
         api = Api()
         api.configure("services.cidrella.dev")
         pair = obtain(api)
-        check_pair(pair)
+        serving_context(Serving(pair))
         assert (api.kept("tls.crt"), api.kept("tls.key")) == pair
         assert api.bundles() == [api.kept("ca.crt")]
         assert api.objects[SECRET]["type"] == "Opaque"
@@ -179,10 +179,19 @@ class TestSecret:
         assert api.kept("tls.crt") == b"x"
 
     def test_not_allowed_to_make_it(self) -> None:
-        """B9: the API server's words say what is missing."""
+        """B9: it is said what to do where the Secret is gone, and what the API server says."""
         api = Api()
         api.faults = [None, None, ApiError(403, "Forbidden", "cannot create secrets")]
-        with pytest.raises(ApiError, match="cannot create secrets"):
+        with pytest.raises(
+            ConfigError, match=r"there is no .*; .* with kubectl apply -k deploy/webhook \(.*cannot create"
+        ):
+            obtain(api)
+
+    def test_it_cannot_be_made(self) -> None:
+        """B9: for any other reason the API server's words are enough."""
+        api = Api()
+        api.faults = [None, None, ApiError(500, "InternalError", "no room")]
+        with pytest.raises(ApiError, match="no room"):
             obtain(api)
 
     def test_somebody_else_is_always_first(self) -> None:
@@ -224,7 +233,7 @@ class TestConfiguration:
     def test_not_there(self) -> None:
         """B9: it may come later, or never: the certificate is there all the same."""
         api = Api()
-        check_pair(obtain(api))
+        serving_context(Serving(obtain(api)))
         api.configure("a")
         obtain(api)
         assert api.bundles() == [api.kept("ca.crt")]
@@ -274,7 +283,7 @@ class TestKeeper:
             first = asyncio.create_task(keeper.first())
             await asyncio.sleep(0.1)
             assert keeper.missing == "there is no certificate yet: connection refused"
-            pair = await first
+            pair = (await first).pair
             assert (keeper.missing, pair.certificate) == ("", api.kept("tls.crt"))
 
         simulate(all_of_it())
@@ -296,7 +305,30 @@ class TestKeeper:
             assert keeper.missing == ""
             keeping.cancel()
             assert len(shown) == 2
-            assert shown[1].certificate == api.kept("tls.crt")
+            assert shown[1].pair.certificate == api.kept("tls.crt")
+
+        simulate(all_of_it())
+
+    def test_whose_clients(self, tmp_path: Path) -> None:
+        """B9: a new CA for clients is handed on, one that is of no use is not."""
+        api, file = Api(), tmp_path / "ca.crt"
+        first, second = issue(NAMES, NOW).bundle, issue(NAMES, NOW).bundle
+        file.write_bytes(first)
+
+        async def all_of_it() -> None:
+            keeper = Keeper(source(api), WatchedFile(file, clock=asyncio.get_running_loop().time))
+            shown = [await keeper.first()]
+
+            def show(serving: Serving) -> None:
+                serving_context(serving)
+                shown.append(serving)
+
+            keeping = asyncio.create_task(keeper.keep(show))
+            for text in (b"half", second):
+                file.write_bytes(text)
+                await asyncio.sleep(200)
+            keeping.cancel()
+            assert [each.client_ca for each in shown] == [first, second]
 
         simulate(all_of_it())
 
@@ -314,20 +346,20 @@ class TestKeeper:
             write(first)
             shown = [await beginning]
 
-            def show(pair: KeyPair) -> None:
-                check_pair(pair)
-                shown.append(pair)
+            def show(serving: Serving) -> None:
+                serving_context(serving)
+                shown.append(serving)
 
             keeping = asyncio.create_task(keeper.keep(show))
             write(KeyPair(second.certificate, first.key))
             await asyncio.sleep(3 * PERIOD)
-            assert (shown, keeper.missing) == ([first], "")
+            assert (shown, keeper.missing) == ([Serving(first)], "")
             write(second)
             await asyncio.sleep(3 * PERIOD)
             certificate.unlink()
             key.unlink()
             await asyncio.sleep(3 * PERIOD)
-            assert shown == [first, second]
+            assert shown == [Serving(first), Serving(second)]
             keeping.cancel()
 
         def write(pair: KeyPair) -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from cryptography import x509
 
-from cidrella.kube.tls import KeyPair, check_pair
+from cidrella.kube.tls import KeyPair, Serving, serving_context
 from cidrella.webhook.issuing import CA_LIFE, SERVING_LIFE, Issued, issue
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -25,7 +25,7 @@ def serving(issued: Issued) -> x509.Certificate:
 def test_what_is_made() -> None:
     """B9: one CA, a certificate of it for all names and addresses, and keys that go with them."""
     made = issue(NAMES, NOW)
-    check_pair(made.pair)
+    serving_context(Serving(made.pair))
     (ca,) = authorities(made)
     serving(made).verify_directly_issued_by(ca)
     names = serving(made).extensions.get_extension_for_class(x509.SubjectAlternativeName).value

@@ -5,16 +5,22 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
+import tempfile
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import aiohttp
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from cidrella.kube.errors import ConfigError
 from cidrella.kube.listening import CannotListenError
-from cidrella.kube.tls import KeyPair, serving_context
+from cidrella.kube.tls import KeyPair, Serving, serving_context
 from cidrella.model.admission import AdmissionRequest, AdmissionResponse, Status
 from cidrella.serviceip.review import MalformedError, UnavailableError
 from cidrella.webhook import server as server_module
@@ -40,8 +46,10 @@ async def allow(request: AdmissionRequest, _: float) -> AdmissionResponse:
 
 
 @asynccontextmanager
-async def webhook(review: Review = allow, issued: Issued = ISSUED) -> AsyncIterator[WebhookServer]:
-    async with WebhookServer("127.0.0.1", 0, issued.pair, review) as server:
+async def webhook(
+    review: Review = allow, issued: Issued = ISSUED, client_ca: bytes | None = None
+) -> AsyncIterator[WebhookServer]:
+    async with WebhookServer("127.0.0.1", 0, Serving(issued.pair, client_ca), review) as server:
         yield server
 
 
@@ -63,6 +71,47 @@ async def post(
         session.post(f"{server.url}{path}", data=BytesIO(data), headers=headers) as reply,
     ):
         return reply.status, await reply.text()
+
+
+class ClientIdentity(NamedTuple):
+    """A certificate of a client, with the CA that it is of."""
+
+    ca: bytes
+    pair: KeyPair
+
+
+def client_identity(name: str, usage: x509.ObjectIdentifier = ExtendedKeyUsageOID.CLIENT_AUTH) -> ClientIdentity:
+    ca_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+    issuer, subject = (x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, each)]) for each in (f"{name}-ca", name))
+
+    def signed(whose: x509.Name, public: ec.EllipticCurvePublicKey, extension: x509.ExtensionType) -> bytes:
+        made = x509.CertificateBuilder().subject_name(whose).issuer_name(issuer).public_key(public)
+        made = made.serial_number(x509.random_serial_number()).add_extension(extension, critical=False)
+        made = made.not_valid_before(utc_now() - timedelta(hours=1)).not_valid_after(utc_now() + timedelta(hours=1))
+        return made.sign(ca_key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+    ca = signed(issuer, ca_key.public_key(), x509.BasicConstraints(ca=True, path_length=None))
+    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return ClientIdentity(ca, KeyPair(signed(subject, key.public_key(), x509.ExtendedKeyUsage([usage])), pem))
+
+
+def as_client(identity: ClientIdentity) -> ssl.SSLContext:
+    context = trusting()
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(identity.pair.certificate + identity.pair.key)
+        file.flush()
+        context.load_cert_chain(file.name)
+    return context
+
+
+async def answered(server: WebhookServer, context: ssl.SSLContext) -> bool:
+    """Whether one who connects so gets an answer."""
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context)) as session:
+        try:
+            async with session.post(f"{server.url}{PATH}", json=QUESTION) as reply:
+                return reply.status == 200
+        except aiohttp.ClientConnectionError:
+            return False
 
 
 def test_an_answer() -> None:
@@ -109,10 +158,12 @@ def changed(**fields: Any) -> bytes:
         (b"[]", "no AdmissionReview: Expected `object`"),
         (b"{}", "no AdmissionReview: Object missing required field"),
         (changed(kind="Service"), "Service of admission.k8s.io/v1; AdmissionReview of admission.k8s.io/v1 is"),
+        (changed(kind="S" * 2000), "SSSS"),
         (changed(apiVersion="admission.k8s.io/v1beta1"), "AdmissionReview of admission.k8s.io/v1beta1; "),
         (changed(request=None), "an AdmissionReview without a request"),
         (changed(request={"uid": "", "operation": "CREATE"}), "an AdmissionReview without a request"),
         (changed(request={"uid": 7, "operation": "CREATE"}), "no AdmissionReview: Expected `str`"),
+        (changed(request={"uid": "7" * 65, "operation": "CREATE"}), "a uid of more than 64 characters"),
     ],
 )
 def test_what_is_no_question(body: bytes, words: str) -> None:
@@ -122,6 +173,7 @@ def test_what_is_no_question(body: bytes, words: str) -> None:
         async with webhook() as server:
             code, text = await post(server, body)
             assert (code, text.startswith(words)) == (400, True), text
+            assert len(text) <= 1001
             assert (await post(server))[0] == 200
 
     asyncio.run(scenario())
@@ -212,7 +264,31 @@ def test_a_body_that_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
             head = f"POST {PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{{"
             writer.write(head.encode())
             assert (await reader.readline()).startswith(b"HTTP/1.1 408")
+            assert b"Connection: close" in await reader.read()
             writer.close()
+
+    asyncio.run(scenario())
+
+
+def test_too_much_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """B9: all that is not answered yet has its bound: who comes when it is reached is refused, and others later not."""
+    monkeypatch.setattr(server_module, "BODIES_MAX", 1000)
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(request: AdmissionRequest, within: float) -> AdmissionResponse:
+        begun.set()
+        await go_on.wait()
+        return await allow(request, within)
+
+    async def scenario() -> None:
+        large = b" " * 700 + changed()
+        async with webhook(slow) as server:
+            first = asyncio.create_task(post(server, large))
+            await begun.wait()
+            code, text = await post(server, large)
+            assert (code, text) == (503, "requests that are not yet answered have more than 1,000 bytes\n")
+            go_on.set()
+            assert [(await first)[0], (await post(server, large))[0]] == [200, 200]
 
     asyncio.run(scenario())
 
@@ -244,7 +320,7 @@ def test_the_end() -> None:
         return await allow(request, within)
 
     async def scenario() -> None:
-        server = WebhookServer("127.0.0.1", 0, ISSUED.pair, slow)
+        server = WebhookServer("127.0.0.1", 0, Serving(ISSUED.pair), slow)
         await server.__aenter__()
         under_way = asyncio.create_task(post(server))
         await begun.wait()
@@ -268,7 +344,7 @@ def test_an_address_that_is_taken() -> None:
         async with webhook() as server:
             port = int(server.url.rpartition(":")[2])
             with pytest.raises(CannotListenError):
-                await WebhookServer("127.0.0.1", port, ISSUED.pair, allow).__aenter__()
+                await WebhookServer("127.0.0.1", port, Serving(ISSUED.pair), allow).__aenter__()
 
     asyncio.run(scenario())
 
@@ -293,7 +369,7 @@ class TestTls:
 
     def test_nothing_below_1_2(self) -> None:
         """B9: what is broken is not spoken, also where OpenSSL would still do it."""
-        assert serving_context(ISSUED.pair).minimum_version is ssl.TLSVersion.TLSv1_2
+        assert serving_context(Serving(ISSUED.pair)).minimum_version is ssl.TLSVersion.TLSv1_2
 
         async def scenario() -> None:
             async with webhook() as server:
@@ -319,12 +395,41 @@ class TestTls:
             ):
                 for number in range(2):
                     if number:
-                        server.show(other.pair)
+                        server.show(Serving(other.pair))
                     async with session.post(f"{server.url}{PATH}", json=QUESTION) as reply:
                         assert reply.status == 200
                 assert (await post(server, issued=other))[0] == 200
                 with pytest.raises(aiohttp.ClientConnectorCertificateError):
                     await post(server)
+
+        asyncio.run(scenario())
+
+    def test_who_may_ask(self) -> None:
+        """B9: with a CA for clients, only who shows a certificate of it; a new one counts at once."""
+        first, second = client_identity("first"), client_identity("second")
+
+        async def scenario() -> None:
+            async with webhook(client_ca=first.ca) as server:
+                known, stranger = as_client(first), as_client(second)
+                assert await answered(server, known)
+                assert not await answered(server, stranger)
+                assert not await answered(server, trusting())
+                server.show(Serving(ISSUED.pair, second.ca))
+                assert not await answered(server, known)
+                assert await answered(server, stranger)
+                with pytest.raises(ConfigError, match="the certificate authority is not a certificate in PEM"):
+                    server.show(Serving(ISSUED.pair, b""))
+                assert await answered(server, stranger)
+
+        asyncio.run(scenario())
+
+    def test_a_server_is_no_client(self) -> None:
+        """B9: a certificate for servers opens nothing, be it of the right CA."""
+        server_only = client_identity("server", ExtendedKeyUsageOID.SERVER_AUTH)
+
+        async def scenario() -> None:
+            async with webhook(client_ca=server_only.ca) as server:
+                assert not await answered(server, as_client(server_only))
 
         asyncio.run(scenario())
 
@@ -342,7 +447,7 @@ class TestTls:
         async def scenario() -> None:
             async with webhook() as server:
                 with pytest.raises(ConfigError, match="the serving certificate and key are of no use"):
-                    server.show(pair)
+                    server.show(Serving(pair))
                 assert (await post(server))[0] == 200
 
         asyncio.run(scenario())

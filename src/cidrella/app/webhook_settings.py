@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from cidrella.app.settings import CommonSettings, Group, setting
 from cidrella.app.values import ADDRESS, DURATION, FILE, GATES, RANGES, TEXT, TRUTH, Address
@@ -13,6 +13,9 @@ from cidrella.model.syntax import name_fault
 
 if TYPE_CHECKING:
     from cidrella.model.flags import ServiceFlags
+
+_INTERVAL_MIN: Final = 10.0
+"""Seconds: three rounds are as long as the API server can take to store a Service that it has asked about."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +54,13 @@ class WebhookSettings(CommonSettings):
         "next ones say.",
     )
     tls_private_key_file: str = setting(FILE, "", Group.WEBHOOK, "The key of --tls-cert-file, in PEM.")
+    client_ca_file: str = setting(
+        FILE,
+        "",
+        Group.WEBHOOK,
+        "Certificates of CAs, in PEM; read again when it changes. Only who shows a certificate of one of them is "
+        "answered. Not given: anybody who reaches the port is.",
+    )
     tls_secret_name: str = setting(
         TEXT, "cidrella-webhook", Group.WEBHOOK, "The Secret in which replicas share the certificates that they make."
     )
@@ -93,7 +103,13 @@ class WebhookSettings(CommonSettings):
     @property
     def warnings(self) -> tuple[str, ...]:
         """Of the flags about Services."""
-        return self.services.warnings
+        said = self.services.warnings
+        if self.repair_interval < _INTERVAL_MIN:
+            said += (
+                f"--repair-interval is {self.repair_interval:g} s: what nobody has is freed after three rounds, "
+                f"which may be before a Service that was given it is stored; {_INTERVAL_MIN:g} s or more is safe",
+            )
+        return said
 
     @property
     def from_files(self) -> bool:

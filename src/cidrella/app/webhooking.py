@@ -18,12 +18,13 @@ from cidrella import __version__
 from cidrella.app.process import WRONG_INPUT, listening, run_process, told_election
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from cidrella.app.lifetime import Lifetime
     from cidrella.app.webhook_settings import WebhookSettings
     from cidrella.kube.access import Access
     from cidrella.kube.client import Client
+    from cidrella.kube.files import WatchedFile
     from cidrella.serviceip.desk import Desk
     from cidrella.webhook.certificates import CertificateFiles, Certificates, Keeper
 
@@ -37,8 +38,11 @@ def run_webhook(settings: WebhookSettings, warnings: Sequence[str] = ()) -> int:
     """
 
     async def main(access: Access, lifetime: Lifetime) -> int:
-        if settings.from_files and (fault := _fault_of(_files(settings))):
+        if settings.from_files and (fault := _fault_of(_check_files, settings)):
             _log.error("--tls-cert-file and --tls-private-key-file are of no use", error=fault)
+            return WRONG_INPUT
+        if settings.client_ca_file and (fault := _fault_of(_check_client_ca, settings)):
+            _log.error("--client-ca-file is of no use", error=fault)
             return WRONG_INPUT
         return await _run(settings, access, lifetime)
 
@@ -66,7 +70,7 @@ async def _run(settings: WebhookSettings, access: Access, lifetime: Lifetime) ->
             repair_interval=settings.repair_interval,
         )
         desk = Desk(client, told, registry)
-        keeper = Keeper(_certificates(settings, client))
+        keeper = Keeper(_certificates(settings, client), _client_ca(settings))
 
         def readiness() -> list[str]:
             return desk.readiness() + list(filter(None, [keeper.missing]))
@@ -97,8 +101,8 @@ async def _answer(settings: WebhookSettings, desk: Desk, keeper: Keeper) -> None
     from cidrella.webhook.server import WebhookServer  # noqa: PLC0415
 
     reviewer = Reviewer(desk)
-    pair = await keeper.first()
-    server = WebhookServer(*settings.webhook_bind_address, pair, reviewer.review)
+    serving = await keeper.first()
+    server = WebhookServer(*settings.webhook_bind_address, serving, reviewer.review)
     try:
         async with listening(server, "--webhook-bind-address", settings.webhook_bind_address):
             _log.info("the API server is answered", url=server.url)
@@ -125,13 +129,31 @@ def _files(settings: WebhookSettings) -> CertificateFiles:
     return CertificateFiles(WatchedFile(Path(settings.tls_cert_file)), WatchedFile(Path(settings.tls_private_key_file)))
 
 
-def _fault_of(files: CertificateFiles) -> str:
-    """What is wrong with certificates in files, "" if nothing is."""
+def _client_ca(settings: WebhookSettings) -> WatchedFile | None:
+    from cidrella.kube.files import WatchedFile  # noqa: PLC0415
+
+    return WatchedFile(Path(settings.client_ca_file)) if settings.client_ca_file else None
+
+
+def _check_files(settings: WebhookSettings) -> None:
+    from cidrella.kube.tls import Serving, serving_context  # noqa: PLC0415
+
+    serving_context(Serving(_files(settings).read()))
+
+
+def _check_client_ca(settings: WebhookSettings) -> None:
+    from cidrella.kube.tls import check_ca  # noqa: PLC0415
+
+    if file := _client_ca(settings):
+        check_ca(file.read())
+
+
+def _fault_of(check: Callable[[WebhookSettings], None], settings: WebhookSettings) -> str:
+    """What is wrong with files, "" if nothing is."""
     from cidrella.kube.errors import ConfigError  # noqa: PLC0415
-    from cidrella.kube.tls import check_pair  # noqa: PLC0415
 
     try:
-        check_pair(files.read())
+        check(settings)
     except ConfigError as error:
         return str(error)
     return ""
@@ -147,6 +169,7 @@ def _announce(settings: WebhookSettings, access: Access, probes: str) -> None:
         ranges=", ".join(map(str, flags.ranges)) or "ServiceCIDRs",
         bands=flags.banded,
         certificate=settings.tls_cert_file or secret,
+        clients=settings.client_ca_file or "anybody",
         probes=probes,
         server=access.server,
         access=access.context,

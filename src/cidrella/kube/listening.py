@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+import asyncio
+from typing import TYPE_CHECKING, Final, Self
 
 from aiohttp import web
 
+from cidrella.kube.bounds import Connections
+
 if TYPE_CHECKING:
     import ssl
+
+    from aiohttp.typedefs import Handler, Middleware
+
+CONNECTIONS_MAX: Final = 2048
+"""An API server opens as many as it has questions at a time, some hundreds at most; and there may be several of it."""
+HEAD: Final = 10.0
+"""Seconds for the head of a request, and for the handshake of TLS."""
+_LINGER: Final = 2.0
+"""Seconds that what is left of a body is taken in, and dropped, so that who sends it reads the reply."""
 
 
 class CannotListenError(Exception):
@@ -32,31 +44,61 @@ class Listener:
         context: ssl.SSLContext | None = None,
     ) -> None:
         app.on_response_prepare.append(_without_server)
+        app.middlewares.append(self._told())
         self._host = host or None
         self._port = port
         self._context = context
+        self._connections = Connections(CONNECTIONS_MAX, HEAD)
+        self._listening: asyncio.Server | None = None
         self._runner = web.AppRunner(
-            app, access_log=None, handle_signals=False, shutdown_timeout=grace, keepalive_timeout=keep_alive
+            app,
+            access_log=None,
+            handle_signals=False,
+            shutdown_timeout=grace,
+            keepalive_timeout=keep_alive,
+            lingering_time=_LINGER,
         )
 
     async def __aenter__(self) -> Self:
         await self._runner.setup()
+        serve = self._runner.server
+        assert serve
+        handshake = HEAD if self._context else None
         try:
-            await web.TCPSite(self._runner, self._host, self._port, ssl_context=self._context).start()
+            self._listening = await asyncio.get_running_loop().create_server(
+                lambda: self._connections.accept(serve),
+                self._host,
+                self._port,
+                ssl=self._context,
+                ssl_handshake_timeout=handshake,
+            )
         except OSError as error:
             await self._runner.cleanup()
             raise CannotListenError(error.strerror or str(error)) from error
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        assert self._listening
+        self._listening.close()
         await self._runner.cleanup()
 
     @property
     def url(self) -> str:
         """Where it listens, with the port that was picked where any would do."""
         scheme = "https" if self._context else "http"
-        host, port = self._runner.addresses[0][:2]
+        assert self._listening
+        host, port = self._listening.sockets[0].getsockname()[:2]
         return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+
+    def _told(self) -> Middleware:
+        """A middleware that says which connection is answered."""
+
+        @web.middleware
+        async def tell(request: web.Request, handler: Handler) -> web.StreamResponse:
+            with self._connections.answering(request.transport):
+                return await handler(request)
+
+        return tell
 
 
 async def _without_server(_: web.Request, response: web.StreamResponse) -> None:

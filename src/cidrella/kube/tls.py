@@ -1,11 +1,18 @@
-"""ssl contexts for a server: whom to trust and what to show, as kubectl does, made anew when either changes.
+"""ssl contexts: whom to trust and what to show, made anew when either changes.
 
-Rules:
+Rules for a client, as kubectl has them:
 
 - The server is verified, its name too, unless the kubeconfig says not to.
 - A CA that is named is the only one that is trusted. Like kubectl we take an intermediate one for as good as a root,
   and do not mind what pedants find wrong with CAs that people made by hand (Python from 3.13 on does).
 - A rotation that is half done (the new certificate with the old key) leaves the last context in use.
+
+Rules for a server:
+
+- Who connects is asked for a certificate where there is a CA to tell by, and then nobody is let in without.
+- Each new connection finds what is newest, and those that there are stay. A context forgets no CA that it was given, so
+  that it is another one for each change: the one that listens hands every handshake on to it.
+- With certificates of clients it is TLS 1.3 without tickets: nobody resumes what began with another CA.
 """
 
 from __future__ import annotations
@@ -33,6 +40,14 @@ class KeyPair(NamedTuple):
 
     certificate: bytes
     key: bytes
+
+
+class Serving(NamedTuple):
+    """What a server shows, and whom it lets in."""
+
+    pair: KeyPair
+    client_ca: bytes | None = None
+    """Of those who may connect, in PEM; None lets everybody in."""
 
 
 class _Made(NamedTuple):
@@ -87,7 +102,7 @@ class Tls:
     def _make(self, made_of: _Made) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.set_alpn_protocols(["http/1.1"])
-        context.verify_flags = (context.verify_flags | ssl.VERIFY_X509_PARTIAL_CHAIN) & ~ssl.VERIFY_X509_STRICT
+        _be_lenient(context)
         if self._insecure:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
@@ -96,8 +111,12 @@ class Tls:
         else:
             _trust(context, made_of.ca)
         if made_of.pair:
-            show_pair(context, made_of.pair, "client")
+            _show_pair(context, made_of.pair, "client")
         return context
+
+
+def _be_lenient(context: ssl.SSLContext) -> None:
+    context.verify_flags = (context.verify_flags | ssl.VERIFY_X509_PARTIAL_CHAIN) & ~ssl.VERIFY_X509_STRICT
 
 
 def _trust(context: ssl.SSLContext, ca: bytes) -> None:
@@ -107,21 +126,45 @@ def _trust(context: ssl.SSLContext, ca: bytes) -> None:
         raise ConfigError(f"the certificate authority is not a certificate in PEM: {_words(error)}") from error
 
 
-def serving_context(pair: KeyPair) -> ssl.SSLContext:
+def check_ca(ca: bytes) -> None:
+    """Raise ConfigError for what is no certificate."""
+    _trust(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ca)
+
+
+def serving_context(serving: Serving) -> ssl.SSLContext:
     """A context for one who is connected to: TLS 1.2 or newer, HTTP/1.1. Raises ConfigError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
-    show_pair(context, pair, "serving")
+    if serving.client_ca is not None:
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        context.num_tickets = 0
+        context.verify_mode = ssl.CERT_REQUIRED
+        _be_lenient(context)
+        _trust(context, serving.client_ca)
+    _show_pair(context, serving.pair, "serving")
     return context
 
 
-def check_pair(pair: KeyPair) -> None:
-    """Raise ConfigError for a pair that is of no use to one who is connected to."""
-    serving_context(pair)
+class ServingTls:
+    """The TLS side of one who is connected to. Whether clients need certificates stays as it was at first."""
+
+    def __init__(self, serving: Serving) -> None:
+        self.context = serving_context(serving)
+        """To listen with."""
+        self._newest = serving_context(serving)
+        self.context.sni_callback = self._hand_on
+
+    def show(self, serving: Serving) -> None:
+        """From the next connection on. Raises ConfigError, and keeps what there was."""
+        self._newest = serving_context(serving)
+
+    def _hand_on(self, handshake: ssl.SSLObject, _: str | None, __: ssl.SSLContext) -> None:
+        """Called at each handshake, whether or not it names the server."""
+        handshake.context = self._newest
 
 
-def show_pair(context: ssl.SSLContext, pair: KeyPair, whose: str) -> None:
+def _show_pair(context: ssl.SSLContext, pair: KeyPair, whose: str) -> None:
     """Load a pair, through what only we can read: ssl takes it as files and in no other way. Raises ConfigError."""
 
     def no_password() -> str:

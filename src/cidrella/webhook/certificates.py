@@ -22,7 +22,7 @@ import structlog
 from cidrella.kube.client import STRATEGIC_PATCH
 from cidrella.kube.complaints import Complaints
 from cidrella.kube.errors import ApiError, ConfigError, KubeError
-from cidrella.kube.tls import KeyPair, check_pair
+from cidrella.kube.tls import KeyPair, Serving, serving_context
 from cidrella.model.objects import ObjectMeta
 from cidrella.model.trust import (
     WEBHOOK_CONFIGURATIONS_PATH,
@@ -39,16 +39,18 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from cidrella.kube.client import Client
-    from cidrella.kube.files import WatchedFile
+    from cidrella.kube.files import Material, WatchedFile
 
 T = TypeVar("T")
 
+_FORBIDDEN: Final = 403
 _NOT_FOUND: Final = 404
 _CONFLICT: Final = 409
 _TRIES: Final = 5
 """How often in a row somebody else may be first."""
 _SOON: Final = 2.0
 """Seconds until the next attempt where the last one failed."""
+_REMEDY: Final = "make it anew, empty, with kubectl apply -k deploy/webhook"
 _CA, _CA_KEY, _CERTIFICATE, _KEY = "ca.crt", "ca.key", "tls.crt", "tls.key"
 
 _log = structlog.get_logger()
@@ -133,10 +135,19 @@ class CertificateSecret:
         if secret is None:
             meta = ObjectMeta(name=self._place.secret)
             new = Secret(api_version="v1", kind="Secret", metadata=meta, type="Opaque", data=data)
-            await self._client.create(secrets_path(self._place.namespace), new, Secret)
+            await self._create(new)
         else:
             meta = ObjectMeta(resource_version=secret.metadata.resource_version)
             await self._client.patch(self._path, Secret(metadata=meta, data=data), Secret)
+
+    async def _create(self, new: Secret) -> None:
+        """Make the Secret, which is not among the rights that come with the installation. Raises KubeError."""
+        try:
+            await self._client.create(secrets_path(self._place.namespace), new, Secret)
+        except ApiError as error:
+            if error.code != _FORBIDDEN:
+                raise
+            raise ConfigError(f"there is no {self._path}; {_REMEDY} ({error})") from error
 
     async def _configuration(self) -> WebhookConfiguration | None:
         name = self._place.configuration
@@ -171,12 +182,13 @@ class CertificateSecret:
 
 
 class Keeper:
-    """Asks for certificates again and again."""
+    """Asks for certificates again and again, and reads whose clients are let in: everybody's, without a `client_ca`."""
 
-    def __init__(self, certificates: Certificates) -> None:
+    def __init__(self, certificates: Certificates, client_ca: Material | None = None) -> None:
         self._certificates = certificates
+        self._client_ca = client_ca
         self._complaints = Complaints("certificates")
-        self._shown: KeyPair | None = None
+        self._shown: Serving | None = None
         self._trouble = ""
 
     @property
@@ -184,26 +196,27 @@ class Keeper:
         """Why there is no certificate; "" if there is one, be it not the newest."""
         return "" if self._shown else f"there is no certificate yet{self._trouble and f': {self._trouble}'}"
 
-    async def first(self) -> KeyPair:
-        """A pair that is of use, as soon as there is one."""
-        while not await self._turn(check_pair):
+    async def first(self) -> Serving:
+        """What is of use, as soon as there is such."""
+        while not await self._turn(serving_context):
             await asyncio.sleep(_SOON)
         assert self._shown
         return self._shown
 
-    async def keep(self, show: Callable[[KeyPair], None]) -> None:
-        """Have each new pair shown, for ever. `show` raises ConfigError for one that is of no use."""
+    async def keep(self, show: Callable[[Serving], None]) -> None:
+        """Have what is new shown, for ever. `show` raises ConfigError for what is of no use."""
         while True:
             well = await self._turn(show)
             await asyncio.sleep(self._certificates.period if well else _SOON)
 
-    async def _turn(self, show: Callable[[KeyPair], None]) -> bool:
+    async def _turn(self, show: Callable[[Serving], object]) -> bool:
         """Whether all is well."""
         try:
             pair = await self._certificates.obtain()
-            if pair != self._shown:
-                show(pair)
-                self._shown = pair
+            serving = Serving(pair, self._client_ca.read() if self._client_ca else None)
+            if serving != self._shown:
+                show(serving)
+                self._shown = serving
                 _log.info("there is a new certificate to show")
         except KubeError as error:
             self._trouble = str(error)
