@@ -200,7 +200,10 @@ def attempt(site: WebhookSite, name: str, tried: list[str]) -> str:
 
 
 def test_ranges_that_do_not_fit_what_is_stored(site: WebhookSite) -> None:
-    """B5: a range that overlaps the books of another is not used, which is said, and nothing is overwritten."""
+    """B5: a range that overlaps the books of another is not used, which is said, and nothing is overwritten.
+
+    What is said to be done about it can be done while Services come and go: they keep their addresses.
+    """
     (before,) = site.admin.items(RANGES)
     assert before["range"] == WIDER  # from the test before
     replica = site.replica()
@@ -211,6 +214,15 @@ def test_ranges_that_do_not_fit_what_is_stored(site: WebhookSite) -> None:
     assert "default/meanwhile" not in site.patched()
     assert address in USABLE
     assert site.admin.items(RANGES) == [before]
+    name = before["metadata"]["name"]
+    assert f"kubectl delete rangeallocation {name})" in replica.get("/readyz")[1]
+    held = site.addresses()
+    site.admin.delete(f"{RANGES}/{name}")
+    held["default/later"] = site.create("later")
+    site.wait_asked()
+    assert [each["range"] for each in site.admin.items(RANGES)] == [RANGE]
+    site.wait_books()
+    assert site.addresses() == held
 
 
 def test_nothing_was_denied(installed: WebhookSite) -> None:

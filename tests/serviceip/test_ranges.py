@@ -125,7 +125,7 @@ def test_the_families_of_a_cluster() -> None:
     ("address", "why"),
     [
         ("10.0.0.9", ""),
-        ("10.1.0.9", "10.1.0.0/24 of ServiceCIDR going is on its way out"),
+        ("10.1.0.9", "10.1.0.0/24 of ServiceCIDR going gives nothing new at present"),
         (
             "10.0.7.9",
             "10.0.0.0/16 of ServiceCIDR wide is not used: it overlaps 10.0.0.0/24 of ServiceCIDR kubernetes, ",

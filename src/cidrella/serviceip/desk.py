@@ -194,9 +194,9 @@ class Desk:
         return True
 
     async def wait_free(self, address: Address, seconds: float) -> bool:
-        """Wait until an address that a Service is about to let go is free to be given; False if that takes longer.
+        """Wait until an address that a Service is about to let go is free to be given.
 
-        Raises KubeError, UnusableError.
+        False if that takes longer, or if somebody else has it meanwhile. Raises KubeError, UnusableError.
         """
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -204,6 +204,8 @@ class Desk:
                     self._moved.clear()
                     await self._moved.wait()
                 while await self._is_given(address):
+                    if address in self._holders:
+                        return False  # it was on its way to somebody
                     await asyncio.sleep(_POLL)
                 return True
         return False

@@ -78,7 +78,7 @@ class Ranges:
         """Why an address that Kubernetes may give is not for us to give; "" if it is, or is of no range at all."""
         for each in self.known:
             if each.range.offset(address) is not None:
-                return "" if each.gives else f"{each.range.cidr} of {each.source} is on its way out"
+                return "" if each.gives else f"{each.range.cidr} of {each.source} gives nothing new at present"
         for each in self.known:
             if each.range.beyond(address):
                 return f"{address} is {_beyond(each)}"
