@@ -226,6 +226,22 @@ def test_waiting_for_an_address_that_has_an_object() -> None:
     simulate(scenario())
 
 
+def test_waiting_for_an_address_that_is_on_its_way() -> None:
+    """B4: one whose Service is seen meanwhile is waited for no longer."""
+
+    async def scenario() -> None:
+        cluster = FakeCluster()
+        cluster.store.make(SMALL, (8,))
+        loop = asyncio.get_running_loop()
+        async with desk_at(cluster, FLAG) as desk:
+            loop.call_later(0.5, cluster.service, "a/b", "10.96.0.9")
+            began = loop.time()
+            assert not await desk.wait_free(Address.parse("10.96.0.9"), 2.0)
+            assert loop.time() - began < 1
+
+    simulate(scenario())
+
+
 def test_what_others_gave_is_not_given() -> None:
     """An address that has an IPAddress object is taken, also in a range that comes later, until that object is gone."""
 
