@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import logging
 import os
 import signal
 import socket
-import sys
 from dataclasses import dataclass
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import aiohttp
 import pytest
-import structlog
 
 from cidrella import __version__
 from cidrella.app.running import run_controller
 from cidrella.app.settings import Settings
 from cidrella.app.sources import read_settings
+from tests.app.around import Ran, standing_in, write_kubeconfig
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,47 +51,19 @@ class Controller:
 
 @pytest.fixture(autouse=True)
 def _around(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    module = ModuleType("cidrella.controller.controller")
-    vars(module).update(Controller=Controller, ControllerSettings=ControllerSettings)
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setattr(Controller, "made", [])
-    root = logging.getLogger()
-    handlers, level = list(root.handlers), root.level
-    yield
-    structlog.reset_defaults()
-    logging.captureWarnings(capture=False)
-    root.handlers, root.level = handlers, level
+    with standing_in(monkeypatch, "cidrella.controller.controller", Controller, ControllerSettings):
+        yield
 
 
 @pytest.fixture
 def kubeconfig(tmp_path: Path) -> str:
     """A cluster that nobody will ask."""
-    file = tmp_path / "kubeconfig"
-    cluster = {"name": "here", "cluster": {"server": "http://127.0.0.1:1"}}
-    context = {"name": "lab", "context": {"cluster": "here", "user": "me"}}
-    user = {"name": "me", "user": {"token": "secret-token"}}
-    config = {"current-context": "lab", "clusters": [cluster], "contexts": [context], "users": [user]}
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", **config}))
-    return f"--kubeconfig={file}"
-
-
-@dataclass
-class Ran:
-    code: int
-    lines: list[dict[str, Any]]
-
-    def line(self, event: str) -> dict[str, Any]:
-        """The one line whose event begins so."""
-        (found,) = (line for line in self.lines if line["event"].startswith(event))
-        return found
+    return write_kubeconfig(tmp_path)
 
 
 def run(capfd: pytest.CaptureFixture[str], *arguments: str) -> Ran:
     given = read_settings(Settings, [*arguments], {})
-    code = run_controller(given.settings, given.warnings)
-    printed = capfd.readouterr()
-    assert printed.out == ""
-    return Ran(code, [json.loads(line) for line in printed.err.splitlines()])
+    return Ran.of(run_controller(given.settings, given.warnings), capfd)
 
 
 async def stop(_: Controller) -> None:

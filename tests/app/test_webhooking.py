@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import os
 import signal
 import socket
 import ssl
-import sys
 from dataclasses import dataclass
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import aiohttp
 import pytest
-import structlog
 
 from cidrella.app.sources import read_settings
 from cidrella.app.webhook_settings import WebhookSettings
@@ -24,6 +20,7 @@ from cidrella.app.webhooking import run_webhook
 from cidrella.core.prefix import Family
 from cidrella.serviceip.ranges import Ranges
 from cidrella.webhook.issuing import issue, utc_now
+from tests.app.around import Ran, standing_in, write_kubeconfig
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,30 +74,17 @@ class Desk:
 
 @pytest.fixture(autouse=True)
 def _around(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    module = ModuleType("cidrella.serviceip.desk")
-    vars(module).update(Desk=Desk, DeskSettings=DeskSettings)
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setattr(Desk, "made", [])
-    root = logging.getLogger()
-    handlers, level = list(root.handlers), root.level
-    yield
-    structlog.reset_defaults()
-    logging.captureWarnings(capture=False)
-    root.handlers, root.level = handlers, level
+    with standing_in(monkeypatch, "cidrella.serviceip.desk", Desk, DeskSettings):
+        yield
 
 
 @pytest.fixture
 def flags(tmp_path: Path) -> list[str]:
     """A cluster that nobody will ask, certificates in files, and ports that are free."""
-    file = tmp_path / "kubeconfig"
-    cluster = {"name": "here", "cluster": {"server": "http://127.0.0.1:1"}}
-    context = {"name": "lab", "context": {"cluster": "here", "user": "me"}}
-    config = {"current-context": "lab", "clusters": [cluster], "contexts": [context], "users": [{"name": "me"}]}
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", **config}))
     (tmp_path / "tls.crt").write_bytes(ISSUED.pair.certificate)
     (tmp_path / "tls.key").write_bytes(ISSUED.pair.key)
     return [
-        f"--kubeconfig={file}",
+        write_kubeconfig(tmp_path),
         f"--tls-cert-file={tmp_path / 'tls.crt'}",
         f"--tls-private-key-file={tmp_path / 'tls.key'}",
         "--bind-address=127.0.0.1:0",
@@ -108,23 +92,9 @@ def flags(tmp_path: Path) -> list[str]:
     ]
 
 
-@dataclass
-class Ran:
-    code: int
-    lines: list[dict[str, Any]]
-
-    def line(self, event: str) -> dict[str, Any]:
-        """The one line whose event begins so."""
-        (found,) = (line for line in self.lines if line["event"].startswith(event))
-        return found
-
-
 def run(capfd: pytest.CaptureFixture[str], *arguments: str) -> Ran:
     given = read_settings(WebhookSettings, [*arguments], {})
-    code = run_webhook(given.settings, given.warnings)
-    printed = capfd.readouterr()
-    assert printed.out == ""
-    return Ran(code, [json.loads(line) for line in printed.err.splitlines()])
+    return Ran.of(run_webhook(given.settings, given.warnings), capfd)
 
 
 def free_port() -> int:

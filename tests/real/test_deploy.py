@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.real.deployment import assert_applies, assert_confined, assert_documented_applies
 from tests.real.rbac import DEPLOY, account_token, apply_deploy, controller_account, deployed
 from tests.test_docs import DOCS, yaml_blocks
 from tests.testenv.client import ApiError, Client
@@ -99,8 +99,7 @@ def pod(installed: Cluster) -> Json:
 
 def test_it_applies_without_a_warning(cluster: Cluster, kubectl: Kubectl) -> None:
     """The API server takes all of it as it is, tried first or not, and a second time, too."""
-    tried = kubectl("apply", "-k", DEPLOY, "--dry-run=server")
-    assert (tried.returncode, tried.stderr) == (0, "")
+    assert_applies(kubectl, DEPLOY)
     assert apply_deploy(cluster).stderr == ""
     assert apply_deploy(cluster).stderr == ""
 
@@ -111,10 +110,7 @@ def test_documented_kustomizations_apply_without_a_warning(
 ) -> None:
     """O5: what the page on installing offers beside the plain installation is accepted as it stands there."""
     assert installed.admin.get(DEPLOYMENT)["spec"]["replicas"] == 2
-    text = KUSTOMIZATIONS[number].replace("PATH/TO/deploy", os.path.relpath(DEPLOY, tmp_path))
-    (tmp_path / "kustomization.yaml").write_text(text)
-    tried = kubectl("apply", "-k", tmp_path, "--dry-run=server")
-    assert (tried.returncode, tried.stderr) == (0, "")
+    assert_documented_applies(kubectl, KUSTOMIZATIONS[number], tmp_path)
 
 
 @pytest.mark.parametrize("action", NEEDED)
@@ -182,15 +178,7 @@ class TestTheDeployment:
 
     def test_runs_with_nothing_it_does_not_need(self, pod: Json) -> None:
         """Not as root, on a root file system that cannot be written, with no capability."""
-        (container,) = pod["containers"]
-        assert pod["securityContext"]["runAsUser"] == 65532
-        assert pod["securityContext"]["runAsNonRoot"] is True
-        assert container["securityContext"] == {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        }
-        assert not pod.get("volumes")
+        assert_confined(pod)
 
     def test_replicas_never_meet_on_a_node(self, pod: Json) -> None:
         """They would want the same port; an update makes room before it fills it."""

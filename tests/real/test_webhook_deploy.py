@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
+from tests.real.deployment import assert_applies, assert_confined, assert_documented_applies
 from tests.real.rbac import DEPLOY, apply_directory, deployed
 from tests.real.test_deploy import may
 from tests.real.webhook import ACCOUNT, CONFIGURATION, CRD, WEBHOOK
@@ -104,8 +105,7 @@ def pod(installed: Cluster) -> Json:
 
 def test_it_applies_without_a_warning(installed: Cluster, kubectl: Kubectl) -> None:
     """The API server takes all of it as it is, tried first or not, and a second time, too."""
-    tried = kubectl("apply", "-k", WEBHOOK, "--dry-run=server")
-    assert (tried.returncode, tried.stderr) == (0, "")
+    assert_applies(kubectl, WEBHOOK)
     assert apply_directory(installed, WEBHOOK, CRD).stderr == ""
 
 
@@ -115,10 +115,7 @@ def test_documented_kustomizations_apply_without_a_warning(
 ) -> None:
     """What the page on Services offers beside the plain installation is accepted as it stands there."""
     assert installed.admin.get(DEPLOYMENT)["spec"]["replicas"] == 2
-    text = KUSTOMIZATIONS[number].replace("PATH/TO/deploy", os.path.relpath(DEPLOY, tmp_path))
-    (tmp_path / "kustomization.yaml").write_text(text)
-    tried = kubectl("apply", "-k", tmp_path, "--dry-run=server")
-    assert (tried.returncode, tried.stderr) == (0, "")
+    assert_documented_applies(kubectl, KUSTOMIZATIONS[number], tmp_path)
 
 
 def test_what_the_webhook_wrote_stays(installed: Cluster) -> None:
@@ -166,15 +163,7 @@ class TestTheDeployment:
 
     def test_runs_with_nothing_it_does_not_need(self, pod: Json) -> None:
         """Not as root, on a root file system that cannot be written, no capability, not on the node's network."""
-        (container,) = pod["containers"]
-        assert pod["securityContext"]["runAsUser"] == 65532
-        assert pod["securityContext"]["runAsNonRoot"] is True
-        assert container["securityContext"] == {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        }
-        assert not pod.get("volumes")
+        assert_confined(pod)
         assert not pod.get("hostNetwork")
 
     def test_the_service_leads_to_it(self, installed: Cluster, pod: Json) -> None:

@@ -5,18 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
-import tempfile
 from contextlib import asynccontextmanager
-from datetime import timedelta
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from cidrella.kube.errors import ConfigError
 from cidrella.kube.listening import CannotListenError
@@ -26,9 +20,13 @@ from cidrella.serviceip.review import MalformedError, UnavailableError
 from cidrella.webhook import server as server_module
 from cidrella.webhook.issuing import Issued, issue, utc_now
 from cidrella.webhook.server import BODY_MAX, PATH, WebhookServer
+from tests.testenv.certs import Authority
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
+    from pathlib import Path
+
+    from tests.testenv.certs import Identity
 
     Review = Callable[[AdmissionRequest, float], Awaitable[AdmissionResponse]]
 
@@ -73,34 +71,14 @@ async def post(
         return reply.status, await reply.text()
 
 
-class ClientIdentity(NamedTuple):
-    """A certificate of a client, with the CA that it is of."""
-
-    ca: bytes
-    pair: KeyPair
+def authority(directory: Path) -> Authority:
+    directory.mkdir()
+    return Authority(directory)
 
 
-def client_identity(name: str, usage: x509.ObjectIdentifier = ExtendedKeyUsageOID.CLIENT_AUTH) -> ClientIdentity:
-    ca_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
-    issuer, subject = (x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, each)]) for each in (f"{name}-ca", name))
-
-    def signed(whose: x509.Name, public: ec.EllipticCurvePublicKey, extension: x509.ExtensionType) -> bytes:
-        made = x509.CertificateBuilder().subject_name(whose).issuer_name(issuer).public_key(public)
-        made = made.serial_number(x509.random_serial_number()).add_extension(extension, critical=False)
-        made = made.not_valid_before(utc_now() - timedelta(hours=1)).not_valid_after(utc_now() + timedelta(hours=1))
-        return made.sign(ca_key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
-
-    ca = signed(issuer, ca_key.public_key(), x509.BasicConstraints(ca=True, path_length=None))
-    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    return ClientIdentity(ca, KeyPair(signed(subject, key.public_key(), x509.ExtendedKeyUsage([usage])), pem))
-
-
-def as_client(identity: ClientIdentity) -> ssl.SSLContext:
+def as_client(identity: Identity) -> ssl.SSLContext:
     context = trusting()
-    with tempfile.NamedTemporaryFile() as file:
-        file.write(identity.pair.certificate + identity.pair.key)
-        file.flush()
-        context.load_cert_chain(file.name)
+    context.load_cert_chain(identity.certificate, identity.key)
     return context
 
 
@@ -404,17 +382,17 @@ class TestTls:
 
         asyncio.run(scenario())
 
-    def test_who_may_ask(self) -> None:
+    def test_who_may_ask(self, tmp_path: Path) -> None:
         """B9: with a CA for clients, only who shows a certificate of it; a new one counts at once."""
-        first, second = client_identity("first"), client_identity("second")
+        first, second = (authority(tmp_path / name) for name in ("first", "second"))
 
         async def scenario() -> None:
-            async with webhook(client_ca=first.ca) as server:
-                known, stranger = as_client(first), as_client(second)
+            async with webhook(client_ca=first.certificate.read_bytes()) as server:
+                known, stranger = as_client(first.client("a")), as_client(second.client("b"))
                 assert await answered(server, known)
                 assert not await answered(server, stranger)
                 assert not await answered(server, trusting())
-                server.show(Serving(ISSUED.pair, second.ca))
+                server.show(Serving(ISSUED.pair, second.certificate.read_bytes()))
                 assert not await answered(server, known)
                 assert await answered(server, stranger)
                 with pytest.raises(ConfigError, match="the certificate authority is not a certificate in PEM"):
@@ -423,13 +401,13 @@ class TestTls:
 
         asyncio.run(scenario())
 
-    def test_a_server_is_no_client(self) -> None:
+    def test_a_server_is_no_client(self, tmp_path: Path) -> None:
         """B9: a certificate for servers opens nothing, be it of the right CA."""
-        server_only = client_identity("server", ExtendedKeyUsageOID.SERVER_AUTH)
+        made = authority(tmp_path / "made")
 
         async def scenario() -> None:
-            async with webhook(client_ca=server_only.ca) as server:
-                assert not await answered(server, as_client(server_only))
+            async with webhook(client_ca=made.certificate.read_bytes()) as server:
+                assert not await answered(server, as_client(made.server("a")))
 
         asyncio.run(scenario())
 
