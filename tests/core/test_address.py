@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cidrella.core.address import Address
-from cidrella.core.prefix import Family, PrefixError
+from cidrella.core.prefix import Family, Prefix, PrefixError
 
 MAPPED = "is an IPv4-mapped IPv6 address; write the IPv4 address itself"
 ZONE = "names a zone, which an address in a cluster cannot have"
@@ -87,3 +87,19 @@ def test_the_text_of_an_address_is_read_back(family: Family, number: int) -> Non
     """B4: written and read again it is the same address, unless it is IPv4 in the clothes of IPv6."""
     address = Address(family, number >> (128 - family.bits))
     assert Address.parse(str(address)) == Address.parse_lenient(str(address)) == address
+
+
+@pytest.mark.parametrize(
+    ("address", "cidr", "inside"),
+    [
+        ("10.96.0.0", "10.96.0.0/24", True),
+        ("10.96.0.255", "10.96.0.0/24", True),
+        ("10.96.1.0", "10.96.0.0/24", False),
+        ("10.95.255.255", "10.96.0.0/24", False),
+        ("::a60:1", "10.96.0.0/24", False),
+        ("fd00::ffff", "fd00::/112", True),
+    ],
+)
+def test_inside_a_cidr(address: str, cidr: str, inside: bool) -> None:
+    """B2: from the first address of a CIDR to its last, of its own family."""
+    assert Address.parse(address).inside(Prefix.parse(cidr)) is inside
