@@ -47,6 +47,11 @@ class PoolSpec:
     """What is wrong with an object that got in although it is invalid. Such a pool gives nothing (S6)."""
     guarded: bool = True
     """Whether the object has the finalizer that keeps it while it is used. Before that it gives nothing (P1)."""
+    composed: bool = False
+    """Gives one block of one family, to be composed with that of another pool for the other family (K3).
+
+    Such a pool has exactly one range; only an invalid one may have none.
+    """
 
     @property
     def gives(self) -> bool:
