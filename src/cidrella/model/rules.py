@@ -1,4 +1,4 @@
-"""What the API server checks of a `ClusterCIDR` (C1 to C5), as pieces of schema that the structs carry.
+"""What the API server checks of a pool (C1 to C5, K1), as pieces of schema that the structs carry.
 
 Rules:
 
@@ -16,7 +16,16 @@ from __future__ import annotations
 from typing import Final, TypeAlias
 
 from cidrella.core.selector import NAME_FIELD, Operator
-from cidrella.model.syntax import KEY_MAX, KEY_PREFIX, LABEL_KEY, LABEL_MAX, LABEL_VALUE, SUBDOMAIN, SUBDOMAIN_MAX
+from cidrella.model.syntax import (
+    KEY_MAX,
+    KEY_PREFIX,
+    LABEL_FORM,
+    LABEL_KEY,
+    LABEL_MAX,
+    LABEL_VALUE,
+    SUBDOMAIN,
+    SUBDOMAIN_MAX,
+)
 
 Schema: TypeAlias = dict[str, object]
 
@@ -28,6 +37,11 @@ EXPRESSIONS_MAX: Final = 32
 of it is left (measured on 1.36), for servers that reckon otherwise."""
 _CIDR_MAX: Final = 64
 """More than any range needs, so that a text that is too long is called what it is: no range."""
+
+LABELS_MAX: Final = 100
+"""The same for a selector that has but one term."""
+_CLUSTER_CIDR: Final = "ClusterCIDR"
+_CLUSTER_CIDR_CONFIG: Final = "ClusterCIDRConfig"
 
 SET_OPERATORS: Final = (Operator.IN.value, Operator.NOT_IN.value)
 PRESENCE_OPERATORS: Final = (Operator.EXISTS.value, Operator.DOES_NOT_EXIST.value)
@@ -44,9 +58,12 @@ HOST_BITS_SET: Final = "has host bits set; write the range's first address"
 TOO_SMALL: Final = "is too small; a node's block has at least 16 addresses, so give a /{length} or larger"
 TOO_LARGE_A_BLOCK: Final = "must leave at least one block in the range; choose fewer host bits or a larger range"
 IPV6_BITS_ALONE: Final = "may only be set together with ipv6; set ipv6, or leave this out"
-IMMUTABLE: Final = "cannot be changed, added or removed once the ClusterCIDR exists; create another ClusterCIDR instead"
+TOO_LONG_A_MASK: Final = "must be at most {length} for {family}; a block has 16 addresses or more"
+TOO_SHORT_A_MASK: Final = "must leave at least one block in the range; choose a longer mask or a larger range"
+IMMUTABLE: Final = "cannot be changed, added or removed once the {kind} exists; create another {kind} instead"
 VALUES_NEEDED: Final = "must have at least one value with the operators In and NotIn"
 VALUES_FORBIDDEN: Final = "must be left out with the operators Exists and DoesNotExist"
+LABEL_KEYS: Final = f"must have label keys; one is made of {LABEL_FORM}, with a DNS name and '/' before it if need be"
 ONE_VALUE: Final = "must be exactly one value with the operators Gt and Lt"
 WHOLE_NUMBER: Final = "must be a whole number of at most 64 bits, in quotes, with the operators Gt and Lt"
 
@@ -65,10 +82,30 @@ def _anchored(pattern: str) -> str:
     return f"^{pattern}$"
 
 
+def _is_range(family: int) -> str:
+    return f"isCIDR(self) && cidr(self).ip().family() == {family}"
+
+
+def _longest(family: int) -> int:
+    """The longest prefix that a block, and so a range, of a family may have."""
+    return (32 if family == 4 else 128) - HOST_BITS_MIN
+
+
+def _no_host_bits(is_range: str) -> dict[str, str]:
+    return _rule(
+        f"!({is_range}) || cidr(self) == cidr(self).masked()",
+        HOST_BITS_SET,
+        says="'has host bits set; the range that holds it is %s'.format([string(cidr(self).masked())])",
+    )
+
+
+def _large_enough(family: int) -> dict[str, str]:
+    longest = _longest(family)
+    return _rule(f"!({_is_range(family)}) || cidr(self).prefixLength() <= {longest}", TOO_SMALL.format(length=longest))
+
+
 def _range(family: int, other: str, example: str) -> Schema:
-    """The rules of a range that can be told from its text alone."""
-    longest = (32 if family == 4 else 128) - HOST_BITS_MIN
-    is_range = f"isCIDR(self) && cidr(self).ip().family() == {family}"
+    """The rules of a range of one family, or none, that can be told from its text alone."""
     return {
         "maxLength": _CIDR_MAX,
         "x-kubernetes-validations": [
@@ -77,12 +114,8 @@ def _range(family: int, other: str, example: str) -> Schema:
                 f"!isCIDR(self) || cidr(self).ip().family() == {family}",
                 OTHER_FAMILY.format(family=f"IPv{family}", field=other),
             ),
-            _rule(
-                f"!({is_range}) || cidr(self) == cidr(self).masked()",
-                HOST_BITS_SET,
-                says="'has host bits set; the range that holds it is %s'.format([string(cidr(self).masked())])",
-            ),
-            _rule(f"!({is_range}) || cidr(self).prefixLength() <= {longest}", TOO_SMALL.format(length=longest)),
+            _no_host_bits(_is_range(family)),
+            _large_enough(family),
         ],
     }
 
@@ -103,16 +136,39 @@ def _fits(bits: str, family: int, when: str = "true") -> dict[str, str]:
     )
 
 
-def _text_immutable(field: str) -> dict[str, str]:
+def _mask_fits(family: int) -> list[dict[str, str]]:
+    """The rules that a block is no smaller than blocks may be, and no larger than the range."""
+    is_range = f"isCIDR(self.cidr) && cidr(self.cidr).ip().family() == {family}"
+    sound = (
+        f"{is_range} && cidr(self.cidr) == cidr(self.cidr).masked() && "
+        f"cidr(self.cidr).prefixLength() <= {_longest(family)}"
+    )
+    least = "cidr(self.cidr).prefixLength()"
+    return [
+        _rule(
+            f"!({is_range}) || self.perNodeMaskSize <= {_longest(family)}",
+            TOO_LONG_A_MASK.format(length=_longest(family), family=f"IPv{family}"),
+            at="perNodeMaskSize",
+        ),
+        _rule(
+            f"!({sound}) || self.perNodeMaskSize >= {least}",
+            TOO_SHORT_A_MASK,
+            at="perNodeMaskSize",
+            says=f"'must be at least %d to leave at least one block in %s'.format([{least}, self.cidr])",
+        ),
+    ]
+
+
+def _text_immutable(field: str, kind: str) -> dict[str, str]:
     """A text that must stay; an empty one is as an absent one."""
     now, before = (f"(has({each}.{field}) ? {each}.{field} : '')" for each in ("self", "oldSelf"))
-    return _rule(f"{now} == {before}", IMMUTABLE, at=field)
+    return _rule(f"{now} == {before}", IMMUTABLE.format(kind=kind), at=field)
 
 
-def _immutable(field: str) -> dict[str, str]:
+def _immutable(field: str, kind: str) -> dict[str, str]:
     """A field that must stay, or stay away."""
     both = f"has(self.{field}) && has(oldSelf.{field}) && self.{field} == oldSelf.{field}"
-    return _rule(f"({both}) || (!has(self.{field}) && !has(oldSelf.{field}))", IMMUTABLE, at=field)
+    return _rule(f"({both}) || (!has(self.{field}) && !has(oldSelf.{field}))", IMMUTABLE.format(kind=kind), at=field)
 
 
 def _for_operators(operators: tuple[str, ...], demand: str, message: str) -> dict[str, str]:
@@ -135,9 +191,19 @@ CONDITIONS: Final[Schema] = {"x-kubernetes-list-type": "map", "x-kubernetes-list
 TERMS: Final[Schema] = {"maxItems": TERMS_MAX}
 EXPRESSIONS: Final[Schema] = {"maxItems": EXPRESSIONS_MAX}
 
+LABEL_KEYED: Final[Schema] = {
+    "maxLength": KEY_MAX,
+    "pattern": _anchored(LABEL_KEY),
+    "allOf": [{"pattern": _anchored(KEY_PREFIX)}],
+}
+_VALUES_AS_ASKED: Final = [
+    _for_operators(SET_OPERATORS, "(has(self.values) && self.values.size() > 0)", VALUES_NEEDED),
+    _for_operators(PRESENCE_OPERATORS, "!has(self.values) || self.values.size() == 0", VALUES_FORBIDDEN),
+]
+
 EXPRESSION: Final[Schema] = {
     "properties": {
-        "key": {"maxLength": KEY_MAX, "pattern": _anchored(LABEL_KEY), "allOf": [{"pattern": _anchored(KEY_PREFIX)}]},
+        "key": LABEL_KEYED,
         "values": {"items": {"maxLength": LABEL_MAX}},
     },
     # In CEL this would cost the number of values for each requirement, and so put a bound on them.
@@ -146,8 +212,7 @@ EXPRESSION: Final[Schema] = {
         {"properties": {"values": {"items": {"pattern": _anchored(LABEL_VALUE)}}}},
     ],
     "x-kubernetes-validations": [
-        _for_operators(SET_OPERATORS, "(has(self.values) && self.values.size() > 0)", VALUES_NEEDED),
-        _for_operators(PRESENCE_OPERATORS, "!has(self.values) || self.values.size() == 0", VALUES_FORBIDDEN),
+        *_VALUES_AS_ASKED,
         _for_operators(NUMBER_OPERATORS, f"({_ONE_GIVEN})", ONE_VALUE),
         _for_operators(NUMBER_OPERATORS, f"!({_ONE_GIVEN}) || ({_INT64})", WHOLE_NUMBER),
     ],
@@ -177,11 +242,11 @@ SPEC: Final[Schema] = {
             IPV6_BITS_ALONE,
             at="perNodeHostBitsIPv6",
         ),
-        _immutable("perNodeHostBits"),
-        _immutable("perNodeHostBitsIPv6"),
-        _text_immutable("ipv4"),
-        _text_immutable("ipv6"),
-        _immutable("nodeSelector"),
+        _immutable("perNodeHostBits", _CLUSTER_CIDR),
+        _immutable("perNodeHostBitsIPv6", _CLUSTER_CIDR),
+        _text_immutable("ipv4", _CLUSTER_CIDR),
+        _text_immutable("ipv6", _CLUSTER_CIDR),
+        _immutable("nodeSelector", _CLUSTER_CIDR),
     ],
 }
 
@@ -194,6 +259,35 @@ ROOT: Final[Schema] = {
             "reason": "FieldValueRequired",
             "optionalOldSelf": True,
         }
+    ],
+}
+
+# Of a ClusterCIDRConfig.
+CIDR: Final[Schema] = {
+    "maxLength": _CIDR_MAX,
+    "x-kubernetes-validations": [
+        _rule("isCIDR(self)", NOT_A_RANGE.format(example="10.1.0.0/16 or fd12:3456:789a::/48")),
+        _no_host_bits("isCIDR(self)"),
+        _large_enough(4),
+        _large_enough(6),
+    ],
+}
+MASK_SIZE: Final[Schema] = {"format": "int32", "minimum": 0, "maximum": _longest(6)}
+LABEL_OPERATOR: Final[Schema] = {"enum": [*SET_OPERATORS, *PRESENCE_OPERATORS]}
+LABEL_VALUED: Final[Schema] = {"maxLength": LABEL_MAX, "pattern": _anchored(LABEL_VALUE)}
+LABEL_EXPRESSION: Final[Schema] = {"x-kubernetes-validations": _VALUES_AS_ASKED}
+LABEL_EXPRESSIONS: Final[Schema] = {"maxItems": LABELS_MAX}
+MATCH_LABELS: Final[Schema] = {
+    "maxProperties": LABELS_MAX,
+    # The keys of a mapping have no schema.
+    "x-kubernetes-validations": [_rule("self.all(key, !format.qualifiedName().validate(key).hasValue())", LABEL_KEYS)],
+}
+CONFIG_SPEC: Final[Schema] = {
+    "x-kubernetes-validations": [
+        *_mask_fits(4),
+        *_mask_fits(6),
+        _immutable("cidr", _CLUSTER_CIDR_CONFIG),
+        _immutable("perNodeMaskSize", _CLUSTER_CIDR_CONFIG),
     ],
 }
 
