@@ -75,10 +75,7 @@ class ClusterCIDRConfigSpec(ApiStruct, frozen=True, kw_only=True, forbid_unknown
 
 
 class ClusterCIDRConfig(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A pool of Pod addresses of one family: a range, from which each node that the pool is for gets a block.
-
-    A node gets one block of each family from such pools.
-    """
+    """A pool of Pod addresses of one family: a range, from which each node that the pool is for gets a block."""
 
     # Made by a factory, for a default proper would be left out of the JSON.
     api_version: Nullable[str] = field(default_factory=lambda: API_VERSION)

@@ -19,8 +19,8 @@ from cidrella.core.selector import NAME_FIELD, Operator
 from cidrella.model.syntax import (
     KEY_MAX,
     KEY_PREFIX,
-    LABEL_FORM,
     LABEL_KEY,
+    LABEL_KEY_FORM,
     LABEL_MAX,
     LABEL_VALUE,
     SUBDOMAIN,
@@ -38,7 +38,7 @@ of it is left (measured on 1.36), for servers that reckon otherwise."""
 _CIDR_MAX: Final = 64
 """More than any range needs, so that a text that is too long is called what it is: no range."""
 
-LABELS_MAX: Final = 100
+LABELS_MAX: Final = 1000
 """The same for a selector that has but one term."""
 _CLUSTER_CIDR: Final = "ClusterCIDR"
 _CLUSTER_CIDR_CONFIG: Final = "ClusterCIDRConfig"
@@ -63,7 +63,7 @@ TOO_SHORT_A_MASK: Final = "must leave at least one block in the range; choose a 
 IMMUTABLE: Final = "cannot be changed, added or removed once the {kind} exists; create another {kind} instead"
 VALUES_NEEDED: Final = "must have at least one value with the operators In and NotIn"
 VALUES_FORBIDDEN: Final = "must be left out with the operators Exists and DoesNotExist"
-LABEL_KEYS: Final = f"must have label keys; one is made of {LABEL_FORM}, with a DNS name and '/' before it if need be"
+NO_LABEL_KEYS: Final = f"has keys that are no label keys; {LABEL_KEY_FORM}"
 ONE_VALUE: Final = "must be exactly one value with the operators Gt and Lt"
 WHOLE_NUMBER: Final = "must be a whole number of at most 64 bits, in quotes, with the operators Gt and Lt"
 
@@ -277,10 +277,11 @@ LABEL_OPERATOR: Final[Schema] = {"enum": [*SET_OPERATORS, *PRESENCE_OPERATORS]}
 LABEL_VALUED: Final[Schema] = {"maxLength": LABEL_MAX, "pattern": _anchored(LABEL_VALUE)}
 LABEL_EXPRESSION: Final[Schema] = {"x-kubernetes-validations": _VALUES_AS_ASKED}
 LABEL_EXPRESSIONS: Final[Schema] = {"maxItems": LABELS_MAX}
+# The keys of a mapping have no schema of their own. An expression that names the bad ones would cost too much.
+_IS_LABEL_KEY: Final = f"key.matches({_anchored(LABEL_KEY)!r}) && key.matches({_anchored(KEY_PREFIX)!r})"
 MATCH_LABELS: Final[Schema] = {
     "maxProperties": LABELS_MAX,
-    # The keys of a mapping have no schema.
-    "x-kubernetes-validations": [_rule("self.all(key, !format.qualifiedName().validate(key).hasValue())", LABEL_KEYS)],
+    "x-kubernetes-validations": [_rule(f"self.all(key, {_IS_LABEL_KEY})", NO_LABEL_KEYS)],
 }
 CONFIG_SPEC: Final[Schema] = {
     "x-kubernetes-validations": [
