@@ -96,4 +96,7 @@ class Decision(NamedTuple):
     @property
     def pool_name(self) -> str:
         """The same as one text, as the node's annotation has it: one name, or several with a comma between (N3, P3)."""
+        first = self.pools[0] if self.pools else None
+        if first is not None and self.pools.count(first) == len(self.pools):
+            return first.name  # nearly always, and this is asked for each node
         return ",".join(self.pool_names)

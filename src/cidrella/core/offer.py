@@ -18,7 +18,7 @@ from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from cidrella.core.pool import Part, Pool
     from cidrella.core.view import View
@@ -34,20 +34,22 @@ class Gift(NamedTuple):
 class Lane:
     """Pools in the order in which they are tried."""
 
-    __slots__ = ("_epoch", "full", "pools")
+    __slots__ = ("_epoch", "_full", "looked_at", "pools")
 
     def __init__(self, pools: list[Pool]) -> None:
         self.pools = pools
         self._epoch = -1
-        self.full = 0
+        self._full = 0
         """How many at the head were full when it was last asked."""
+        self.looked_at = 0
+        """How many come up to the one that was found open then, that one included; all, where none was."""
 
     def first_open(self, epoch: int) -> Pool | None:
         """The first pool with room in all of its families (S4), or None. `epoch` counts full ranges that got room.
 
         O(1) amortised over the calls of one epoch.
         """
-        at = self.full if epoch == self._epoch else 0
+        at = self._full if epoch == self._epoch else 0
         pools = self.pools
         while at < len(pools):
             pool = pools[at]
@@ -57,50 +59,65 @@ class Lane:
             else:
                 break
             at += 1
-        self._epoch, self.full = epoch, at
-        return pools[at] if at < len(pools) else None
+        self._epoch, self._full = epoch, at
+        if at == len(pools):
+            self.looked_at = at
+            return None
+        self.looked_at = at + 1
+        return pools[at]
 
     @property
     def exhausted(self) -> bool:
         """Whether no pool had room when it was last asked."""
-        return self.full == len(self.pools)
-
-    @property
-    def looked_at(self) -> int:
-        """How many pools come before the one that was last found open, and that one; all, where none was."""
-        return self.full + (self.full < len(self.pools))
+        return self._full == len(self.pools)
 
 
 class Offer:
     """One pool from each of some lanes, all or nothing."""
 
-    __slots__ = ("_found", "_gift", "_lanes", "lanes_so_far")
+    __slots__ = ("_epoch", "_gift", "_lanes", "lanes_so_far")
 
-    def __init__(self, lanes: Sequence[Lane], lanes_before: Sequence[Lane]) -> None:
+    def __init__(self, lanes: tuple[Lane, ...], lanes_so_far: tuple[Lane, ...]) -> None:
         self._lanes = lanes
-        self.lanes_so_far = tuple(dict.fromkeys((*lanes_before, *lanes)))
+        self.lanes_so_far = lanes_so_far
         """The lanes that were asked when this has been: its own and those of the offers before it, each once."""
-        self._found: list[Pool | None] = []
         self._gift: Gift | None = None
-        """What `open` last made of what it found."""
+        self._epoch = -1
+        """When the gift was put together."""
 
     def open(self, epoch: int) -> Gift | None:
-        """What it can give, or None where one of its lanes has nothing left; `epoch` as in `Lane`. O(lanes)."""
-        found = [lane.first_open(epoch) for lane in self._lanes]
-        if found != self._found:
-            self._found, self._gift = found, _join(found)
+        """What it can give, or None where one of its lanes has nothing left; `epoch` as in `Lane`.
+
+        O(1) amortised over the calls of one epoch.
+        """
+        gift = self._gift
+        if gift is not None and epoch == self._epoch:
+            # What was passed over for these pools is as full as it was: they are the first as long as they have room.
+            for view in gift.views:
+                if not view.free:
+                    break
+            else:
+                return gift
+        self._epoch, self._gift = epoch, _join([lane.first_open(epoch) for lane in self._lanes])
         return self._gift
 
     def tried(self) -> int:
         """How many pools were looked at up to here, if this was just asked, and those before it in vain."""
-        return sum([lane.looked_at for lane in self.lanes_so_far])
+        tried = 0
+        for lane in self.lanes_so_far:
+            tried += lane.looked_at
+        return tried
 
 
 def _join(found: list[Pool | None]) -> Gift | None:
-    pools = [pool for pool in found if pool is not None]
-    if len(pools) < len(found):
-        return None
-    return Gift(tuple(view for pool in pools for view in pool.views), tuple(pool for pool in pools for _ in pool.views))
+    views: tuple[View, ...] = ()
+    givers: tuple[Pool, ...] = ()
+    for pool in found:
+        if pool is None:
+            return None
+        views += pool.views
+        givers += (pool,) * len(pool.views)
+    return Gift(views, givers)
 
 
 def offers(matching: Mapping[Part, Lane], defaults: Mapping[Part, Lane]) -> tuple[Offer, ...]:
@@ -108,13 +125,18 @@ def offers(matching: Mapping[Part, Lane], defaults: Mapping[Part, Lane]) -> tupl
 
     First what has a selector in it, then what is defaults only; of each, first pools that give alone.
     """
-    rows: list[tuple[Lane, ...]] = [(side[None],) for side in (matching, defaults) if None in side]
-    families = sorted({family for side in (matching, defaults) for family in side if family is not None})
+    chosen: list[tuple[Lane, ...]] = [(matching[None],)] if None in matching else []
+    fallback: list[tuple[Lane, ...]] = [(defaults[None],)] if None in defaults else []
+    families = sorted({family for family in (*matching, *defaults) if family is not None})
     if families:
-        # Within a family, too, those with a selector come before defaults (K4).
-        rows += product(*([side[family] for side in (matching, defaults) if family in side] for family in families))
-    rows.sort(key=lambda row: all(lane in defaults.values() for lane in row))
+        # Within a family, too, those with a selector come before defaults (K4), which makes defaults only the last row.
+        rows = product(*([side[family] for side in (matching, defaults) if family in side] for family in families))
+        chosen += rows
+        if all(family in defaults for family in families):
+            fallback.append(chosen.pop())
     made: list[Offer] = []
-    for row in rows:
-        made.append(Offer(row, made[-1].lanes_so_far if made else ()))
+    asked: tuple[Lane, ...] = ()
+    for lanes in chosen + fallback:
+        asked = asked + tuple([lane for lane in lanes if lane not in asked]) if asked else lanes
+        made.append(Offer(lanes, asked))
     return tuple(made)
