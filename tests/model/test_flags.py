@@ -25,7 +25,7 @@ from cidrella.model.flags import (
 )
 from cidrella.model.objects import FAMILY_ORDER_ANNOTATION, ClusterCIDR
 from cidrella.model.reading import read_pool
-from cidrella.model.validate import validate_cluster_cidr
+from cidrella.model.validate import validate_pool
 from tests.model.manifests import pool
 
 Flags = dict[str, Any]
@@ -259,7 +259,7 @@ def pool_ranges(draw: st.DrawFn) -> tuple[PoolRange, ...]:
 def test_the_pool_is_what_the_flags_say(ranges: tuple[PoolRange, ...]) -> None:
     """F1: the pool of the flags is valid, means the flags, and matches them, also after a way through JSON."""
     made = flags_pool(ranges)
-    assert validate_cluster_cidr(made) == []
+    assert validate_pool(made) == []
     assert pool_spec(made).ranges == ranges
     assert matches(made, ranges)
 

@@ -10,7 +10,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta, field
 
-from cidrella.model import objects, rules
+from cidrella.model import configrules, objects, rules
 from cidrella.model.objects import ApiStruct, Nullable, ObjectMeta, PoolStatus
 
 VERSION: Final = "v1alpha1"
@@ -22,13 +22,13 @@ KIND: Final = "ClusterCIDRConfig"
 class LabelSelectorRequirement(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One condition on one label of a node."""
 
-    key: Annotated[str, Meta(description="The label that is looked at.", extra_json_schema=rules.LABEL_KEYED)]
+    key: Annotated[str, Meta(description="The label that is looked at.", extra_json_schema=rules.LABEL_KEY_SCHEMA)]
     operator: Annotated[
         str,
-        Meta(description="How the values are compared with what the node has.", extra_json_schema=rules.LABEL_OPERATOR),
+        Meta(description="How the values are compared with what the node has.", extra_json_schema=configrules.OPERATOR),
     ]
     values: Annotated[
-        Nullable[list[Annotated[str, Meta(extra_json_schema=rules.LABEL_VALUED)]]],
+        Nullable[list[Annotated[str, Meta(extra_json_schema=configrules.LABEL_VALUE_SCHEMA)]]],
         Meta(description="In, NotIn: one or more. Exists, DoesNotExist: none."),
     ] = field(default_factory=list)
 
@@ -37,12 +37,12 @@ class LabelSelector(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Requirements on labels that a node must meet together. None at all is as no selector."""
 
     match_labels: Annotated[
-        Nullable[dict[str, Annotated[str, Meta(extra_json_schema=rules.LABEL_VALUED)]]],
-        Meta(description="Labels that the node has, with these values.", extra_json_schema=rules.MATCH_LABELS),
+        Nullable[dict[str, Annotated[str, Meta(extra_json_schema=configrules.LABEL_VALUE_SCHEMA)]]],
+        Meta(description="Labels that the node has, with these values.", extra_json_schema=configrules.MATCH_LABELS),
     ] = field(default_factory=dict)
     match_expressions: Annotated[
-        Nullable[list[Annotated[LabelSelectorRequirement, Meta(extra_json_schema=rules.LABEL_EXPRESSION)]]],
-        Meta(description="Requirements on the node's labels.", extra_json_schema=rules.LABEL_EXPRESSIONS),
+        Nullable[list[Annotated[LabelSelectorRequirement, Meta(extra_json_schema=configrules.EXPRESSION)]]],
+        Meta(description="Requirements on the node's labels.", extra_json_schema=configrules.EXPRESSIONS),
     ] = field(default_factory=list)
 
 
@@ -53,7 +53,7 @@ class ClusterCIDRConfigSpec(ApiStruct, frozen=True, kw_only=True, forbid_unknown
         str,
         Meta(
             description="The range that blocks are taken from, as 10.1.0.0/16 or fd12:3456:789a::/48. Immutable.",
-            extra_json_schema=rules.CIDR,
+            extra_json_schema=configrules.CIDR,
         ),
     ]
     per_node_mask_size: Annotated[
@@ -61,7 +61,7 @@ class ClusterCIDRConfigSpec(ApiStruct, frozen=True, kw_only=True, forbid_unknown
         Meta(
             description="The length of a node's block: 24 gives each node a /24. A block has at least 16 addresses: "
             "IPv4 goes up to 28, IPv6 up to 124. Immutable.",
-            extra_json_schema=rules.MASK_SIZE,
+            extra_json_schema=configrules.MASK_SIZE,
         ),
     ]
     node_selector: Annotated[
@@ -81,5 +81,5 @@ class ClusterCIDRConfig(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fie
     api_version: Nullable[str] = field(default_factory=lambda: API_VERSION)
     kind: Nullable[str] = field(default_factory=lambda: KIND)
     metadata: Nullable[ObjectMeta] = field(default_factory=ObjectMeta)
-    spec: Annotated[ClusterCIDRConfigSpec, Meta(extra_json_schema=rules.CONFIG_SPEC)]
+    spec: Annotated[ClusterCIDRConfigSpec, Meta(extra_json_schema=configrules.SPEC)]
     status: PoolStatus | None = None

@@ -1,4 +1,4 @@
-"""What the API server checks of a pool (C1 to C5, K1), as pieces of schema that the structs carry.
+"""What the API server checks of a `ClusterCIDR` (C1 to C5), as pieces of schema that the structs carry.
 
 Rules:
 
@@ -35,13 +35,11 @@ TERMS_MAX: Final = 1000
 EXPRESSIONS_MAX: Final = 32
 """Bounds for the API server's budget: their product times the costliest rule of a requirement must stay below it. Half
 of it is left (measured on 1.36), for servers that reckon otherwise."""
-_CIDR_MAX: Final = 64
-"""More than any range needs, so that a text that is too long is called what it is: no range."""
-
 LABELS_MAX: Final = 1000
-"""The same for a selector that has but one term."""
-_CLUSTER_CIDR: Final = "ClusterCIDR"
-_CLUSTER_CIDR_CONFIG: Final = "ClusterCIDRConfig"
+"""The same for a selector of one term, where a hundred times as many would do, and nobody needs these."""
+CIDR_MAX: Final = 64
+"""More than any range needs, so that a text that is too long is called what it is: no range."""
+_KIND: Final = "ClusterCIDR"
 
 SET_OPERATORS: Final = (Operator.IN.value, Operator.NOT_IN.value)
 PRESENCE_OPERATORS: Final = (Operator.EXISTS.value, Operator.DOES_NOT_EXIST.value)
@@ -68,7 +66,7 @@ ONE_VALUE: Final = "must be exactly one value with the operators Gt and Lt"
 WHOLE_NUMBER: Final = "must be a whole number of at most 64 bits, in quotes, with the operators Gt and Lt"
 
 
-def _rule(cel: str, message: str, *, at: str = "", says: str = "") -> dict[str, str]:
+def rule(cel: str, message: str, *, at: str = "", says: str = "") -> dict[str, str]:
     """One CEL rule: where it is broken, what to say, and if need be an expression that says it with the numbers."""
     made = {"rule": cel, "message": message}
     if says:
@@ -78,44 +76,48 @@ def _rule(cel: str, message: str, *, at: str = "", says: str = "") -> dict[str, 
     return made
 
 
-def _anchored(pattern: str) -> str:
+def anchored(pattern: str) -> str:
+    """A pattern for all of a text."""
     return f"^{pattern}$"
 
 
-def _is_range(family: int) -> str:
-    return f"isCIDR(self) && cidr(self).ip().family() == {family}"
-
-
-def _longest(family: int) -> int:
-    """The longest prefix that a block, and so a range, of a family may have."""
+def longest(family: int) -> int:
+    """The longest prefix that a block, and so a range, may have."""
     return (32 if family == 4 else 128) - HOST_BITS_MIN
 
 
-def _no_host_bits(is_range: str) -> dict[str, str]:
-    return _rule(
-        f"!({is_range}) || cidr(self) == cidr(self).masked()",
+def is_range(family: int, text: str = "self") -> str:
+    """The expression for whether a text is a range of a family."""
+    return f"isCIDR({text}) && cidr({text}).ip().family() == {family}"
+
+
+def no_host_bits(where: str) -> dict[str, str]:
+    """The rule that a range begins where it says."""
+    return rule(
+        f"!({where}) || cidr(self) == cidr(self).masked()",
         HOST_BITS_SET,
         says="'has host bits set; the range that holds it is %s'.format([string(cidr(self).masked())])",
     )
 
 
-def _large_enough(family: int) -> dict[str, str]:
-    longest = _longest(family)
-    return _rule(f"!({_is_range(family)}) || cidr(self).prefixLength() <= {longest}", TOO_SMALL.format(length=longest))
+def large_enough(family: int) -> dict[str, str]:
+    """The rule that a range of a family has room for the smallest block."""
+    most = longest(family)
+    return rule(f"!({is_range(family)}) || cidr(self).prefixLength() <= {most}", TOO_SMALL.format(length=most))
 
 
 def _range(family: int, other: str, example: str) -> Schema:
     """The rules of a range of one family, or none, that can be told from its text alone."""
     return {
-        "maxLength": _CIDR_MAX,
+        "maxLength": CIDR_MAX,
         "x-kubernetes-validations": [
-            _rule("self == '' || isCIDR(self)", NOT_A_RANGE.format(example=example)),
-            _rule(
+            rule("self == '' || isCIDR(self)", NOT_A_RANGE.format(example=example)),
+            rule(
                 f"!isCIDR(self) || cidr(self).ip().family() == {family}",
                 OTHER_FAMILY.format(family=f"IPv{family}", field=other),
             ),
-            _no_host_bits(_is_range(family)),
-            _large_enough(family),
+            no_host_bits(is_range(family)),
+            large_enough(family),
         ],
     }
 
@@ -128,7 +130,7 @@ def _fits(bits: str, family: int, when: str = "true") -> dict[str, str]:
         f"cidr({text}).ip().family() == {family} && cidr({text}) == cidr({text}).masked() && {most} >= {HOST_BITS_MIN}"
     )
     given = f"has({text}) && isCIDR({text}) && {sound}"
-    return _rule(
+    return rule(
         f"!({when} && {given}) || self.{bits} <= {most}",
         TOO_LARGE_A_BLOCK,
         at=bits,
@@ -136,43 +138,20 @@ def _fits(bits: str, family: int, when: str = "true") -> dict[str, str]:
     )
 
 
-def _mask_fits(family: int) -> list[dict[str, str]]:
-    """The rules that a block is no smaller than blocks may be, and no larger than the range."""
-    is_range = f"isCIDR(self.cidr) && cidr(self.cidr).ip().family() == {family}"
-    sound = (
-        f"{is_range} && cidr(self.cidr) == cidr(self.cidr).masked() && "
-        f"cidr(self.cidr).prefixLength() <= {_longest(family)}"
-    )
-    least = "cidr(self.cidr).prefixLength()"
-    return [
-        _rule(
-            f"!({is_range}) || self.perNodeMaskSize <= {_longest(family)}",
-            TOO_LONG_A_MASK.format(length=_longest(family), family=f"IPv{family}"),
-            at="perNodeMaskSize",
-        ),
-        _rule(
-            f"!({sound}) || self.perNodeMaskSize >= {least}",
-            TOO_SHORT_A_MASK,
-            at="perNodeMaskSize",
-            says=f"'must be at least %d to leave at least one block in %s'.format([{least}, self.cidr])",
-        ),
-    ]
-
-
 def _text_immutable(field: str, kind: str) -> dict[str, str]:
     """A text that must stay; an empty one is as an absent one."""
     now, before = (f"(has({each}.{field}) ? {each}.{field} : '')" for each in ("self", "oldSelf"))
-    return _rule(f"{now} == {before}", IMMUTABLE.format(kind=kind), at=field)
+    return rule(f"{now} == {before}", IMMUTABLE.format(kind=kind), at=field)
 
 
-def _immutable(field: str, kind: str) -> dict[str, str]:
+def immutable(field: str, kind: str) -> dict[str, str]:
     """A field that must stay, or stay away."""
     both = f"has(self.{field}) && has(oldSelf.{field}) && self.{field} == oldSelf.{field}"
-    return _rule(f"({both}) || (!has(self.{field}) && !has(oldSelf.{field}))", IMMUTABLE.format(kind=kind), at=field)
+    return rule(f"({both}) || (!has(self.{field}) && !has(oldSelf.{field}))", IMMUTABLE.format(kind=kind), at=field)
 
 
 def _for_operators(operators: tuple[str, ...], demand: str, message: str) -> dict[str, str]:
-    return _rule(f"!(self.operator in {list(operators)}) || {demand}", message, at="values")
+    return rule(f"!(self.operator in {list(operators)}) || {demand}", message, at="values")
 
 
 _ONE_GIVEN: Final = "has(self.values) && self.values.size() == 1"
@@ -191,28 +170,28 @@ CONDITIONS: Final[Schema] = {"x-kubernetes-list-type": "map", "x-kubernetes-list
 TERMS: Final[Schema] = {"maxItems": TERMS_MAX}
 EXPRESSIONS: Final[Schema] = {"maxItems": EXPRESSIONS_MAX}
 
-LABEL_KEYED: Final[Schema] = {
+LABEL_KEY_SCHEMA: Final[Schema] = {
     "maxLength": KEY_MAX,
-    "pattern": _anchored(LABEL_KEY),
-    "allOf": [{"pattern": _anchored(KEY_PREFIX)}],
+    "pattern": anchored(LABEL_KEY),
+    "allOf": [{"pattern": anchored(KEY_PREFIX)}],
 }
-_VALUES_AS_ASKED: Final = [
+VALUES_AS_ASKED: Final = [
     _for_operators(SET_OPERATORS, "(has(self.values) && self.values.size() > 0)", VALUES_NEEDED),
     _for_operators(PRESENCE_OPERATORS, "!has(self.values) || self.values.size() == 0", VALUES_FORBIDDEN),
 ]
 
 EXPRESSION: Final[Schema] = {
     "properties": {
-        "key": LABEL_KEYED,
+        "key": LABEL_KEY_SCHEMA,
         "values": {"items": {"maxLength": LABEL_MAX}},
     },
     # In CEL this would cost the number of values for each requirement, and so put a bound on them.
     "anyOf": [
         {"properties": {"operator": {"enum": [*PRESENCE_OPERATORS, *NUMBER_OPERATORS]}}},
-        {"properties": {"values": {"items": {"pattern": _anchored(LABEL_VALUE)}}}},
+        {"properties": {"values": {"items": {"pattern": anchored(LABEL_VALUE)}}}},
     ],
     "x-kubernetes-validations": [
-        *_VALUES_AS_ASKED,
+        *VALUES_AS_ASKED,
         _for_operators(NUMBER_OPERATORS, f"({_ONE_GIVEN})", ONE_VALUE),
         _for_operators(NUMBER_OPERATORS, f"!({_ONE_GIVEN}) || ({_INT64})", WHOLE_NUMBER),
     ],
@@ -225,7 +204,7 @@ FIELD: Final[Schema] = {
         "values": {
             "minItems": 1,
             "maxItems": 1,
-            "items": {"maxLength": SUBDOMAIN_MAX, "pattern": _anchored(SUBDOMAIN)},
+            "items": {"maxLength": SUBDOMAIN_MAX, "pattern": anchored(SUBDOMAIN)},
         },
     },
     "required": ["key", "operator", "values"],
@@ -233,20 +212,20 @@ FIELD: Final[Schema] = {
 
 SPEC: Final[Schema] = {
     "x-kubernetes-validations": [
-        _rule("(has(self.ipv4) && self.ipv4 != '') || (has(self.ipv6) && self.ipv6 != '')", NO_RANGE),
+        rule("(has(self.ipv4) && self.ipv4 != '') || (has(self.ipv6) && self.ipv6 != '')", NO_RANGE),
         _fits("perNodeHostBits", 4),
         _fits("perNodeHostBits", 6, "!has(self.perNodeHostBitsIPv6)"),
         _fits("perNodeHostBitsIPv6", 6, "has(self.perNodeHostBitsIPv6)"),
-        _rule(
+        rule(
             "!has(self.perNodeHostBitsIPv6) || (has(self.ipv6) && self.ipv6 != '')",
             IPV6_BITS_ALONE,
             at="perNodeHostBitsIPv6",
         ),
-        _immutable("perNodeHostBits", _CLUSTER_CIDR),
-        _immutable("perNodeHostBitsIPv6", _CLUSTER_CIDR),
-        _text_immutable("ipv4", _CLUSTER_CIDR),
-        _text_immutable("ipv6", _CLUSTER_CIDR),
-        _immutable("nodeSelector", _CLUSTER_CIDR),
+        immutable("perNodeHostBits", _KIND),
+        immutable("perNodeHostBitsIPv6", _KIND),
+        _text_immutable("ipv4", _KIND),
+        _text_immutable("ipv6", _KIND),
+        immutable("nodeSelector", _KIND),
     ],
 }
 
@@ -255,40 +234,10 @@ ROOT: Final[Schema] = {
     # then not be relieved of its finalizers, and never go.
     "x-kubernetes-validations": [
         {
-            **_rule("has(self.spec) || (oldSelf.hasValue() && !has(oldSelf.value().spec))", NO_SPEC, at="spec"),
+            **rule("has(self.spec) || (oldSelf.hasValue() && !has(oldSelf.value().spec))", NO_SPEC, at="spec"),
             "reason": "FieldValueRequired",
             "optionalOldSelf": True,
         }
-    ],
-}
-
-# Of a ClusterCIDRConfig.
-CIDR: Final[Schema] = {
-    "maxLength": _CIDR_MAX,
-    "x-kubernetes-validations": [
-        _rule("isCIDR(self)", NOT_A_RANGE.format(example="10.1.0.0/16 or fd12:3456:789a::/48")),
-        _no_host_bits("isCIDR(self)"),
-        _large_enough(4),
-        _large_enough(6),
-    ],
-}
-MASK_SIZE: Final[Schema] = {"format": "int32", "minimum": 0, "maximum": _longest(6)}
-LABEL_OPERATOR: Final[Schema] = {"enum": [*SET_OPERATORS, *PRESENCE_OPERATORS]}
-LABEL_VALUED: Final[Schema] = {"maxLength": LABEL_MAX, "pattern": _anchored(LABEL_VALUE)}
-LABEL_EXPRESSION: Final[Schema] = {"x-kubernetes-validations": _VALUES_AS_ASKED}
-LABEL_EXPRESSIONS: Final[Schema] = {"maxItems": LABELS_MAX}
-# The keys of a mapping have no schema of their own. An expression that names the bad ones would cost too much.
-_IS_LABEL_KEY: Final = f"key.matches({_anchored(LABEL_KEY)!r}) && key.matches({_anchored(KEY_PREFIX)!r})"
-MATCH_LABELS: Final[Schema] = {
-    "maxProperties": LABELS_MAX,
-    "x-kubernetes-validations": [_rule(f"self.all(key, {_IS_LABEL_KEY})", NO_LABEL_KEYS)],
-}
-CONFIG_SPEC: Final[Schema] = {
-    "x-kubernetes-validations": [
-        *_mask_fits(4),
-        *_mask_fits(6),
-        _immutable("cidr", _CLUSTER_CIDR_CONFIG),
-        _immutable("perNodeMaskSize", _CLUSTER_CIDR_CONFIG),
     ],
 }
 
@@ -301,8 +250,8 @@ _WRITES_MAX: Final = 1024
 _WORD_MAX: Final = 1024
 """Bounds that keep rubbish from growing to what an object can hold; what we write stays far below them."""
 SERVICE_RANGE: Final[Schema] = {
-    "maxLength": _CIDR_MAX,
-    "x-kubernetes-validations": [_rule("isCIDR(self)", NOT_A_RANGE.format(example="10.96.0.0/16"))],
+    "maxLength": CIDR_MAX,
+    "x-kubernetes-validations": [rule("isCIDR(self)", NOT_A_RANGE.format(example="10.96.0.0/16"))],
 }
 BITS: Final[Schema] = {"maxLength": _BITS_MAX}
 FEW_GRANTS: Final[Schema] = {"maxItems": _GRANTS_MAX}

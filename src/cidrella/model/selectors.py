@@ -1,4 +1,4 @@
-"""Whether a selector is one that Kubernetes would accept (C4), in either of the two shapes that pools have."""
+"""Whether a selector is one that Kubernetes would accept (C4): of terms, or of labels, as each kind of pool has it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from cidrella.model.decode import Problem
 from cidrella.model.syntax import LABEL_MAX, label_key_fault, label_value_fault, name_fault
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from cidrella.model.configs import LabelSelector, LabelSelectorRequirement
     from cidrella.model.objects import NodeSelector, NodeSelectorRequirement
 
@@ -38,12 +40,19 @@ def label_selector_problems(selector: LabelSelector, path: Path) -> Problems:
     """What is wrong with a selector of labels."""
     labels, expressions = (*path, "matchLabels"), (*path, "matchExpressions")
     yield from _at_most(rules.LABELS_MAX, len(selector.match_labels), labels)
-    for key, value in selector.match_labels.items():
-        if fault := label_key_fault(key) or label_value_fault(value):
-            yield Problem((*labels, key), f"{key!r} {fault}" if label_key_fault(key) else f"{value!r} {fault}")
+    yield from label_problems(selector.match_labels, labels)
     yield from _at_most(rules.LABELS_MAX, len(selector.match_expressions), expressions)
     for number, requirement in enumerate(selector.match_expressions):
         yield from _expression(requirement, _LABEL_OPERATORS, (*expressions, number))
+
+
+def label_problems(labels: Mapping[str, str], path: Path) -> Problems:
+    """What is wrong with labels that are written out."""
+    for key, value in labels.items():
+        if fault := label_key_fault(key):
+            yield Problem((*path, key), f"{key!r} {fault}")
+        if fault := label_value_fault(value):
+            yield Problem((*path, key), f"{value!r} {fault}")
 
 
 def _at_most(limit: int, count: int, path: Path) -> Problems:

@@ -16,8 +16,8 @@ from cidrella.model.configs import ClusterCIDRConfigSpec
 from cidrella.model.decode import Problem
 from cidrella.model.kinds import kind_of
 from cidrella.model.objects import ClusterCIDRSpec
-from cidrella.model.selectors import label_selector_problems, node_selector_problems
-from cidrella.model.syntax import label_key_fault, label_value_fault, name_fault
+from cidrella.model.selectors import label_problems, label_selector_problems, node_selector_problems
+from cidrella.model.syntax import name_fault
 
 if TYPE_CHECKING:
     from cidrella.model.chosen import Service
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from cidrella.model.serviceip import IPAddress, RangeAllocation
 
 _INT32_MAX = (1 << 31) - 1
+_LONGEST = rules.longest(6)
 _SERVICE_RANGES_MAX = 2
 
 
@@ -99,10 +100,7 @@ def _type(obj: PoolObject) -> Problems:
 
 def _metadata(meta: ObjectMeta) -> Problems:
     yield from _name(meta.name)
-    for key, value in meta.labels.items():
-        for fault in (label_key_fault(key), label_value_fault(value)):
-            if fault:
-                yield Problem(("metadata", "labels", key), fault)
+    yield from label_problems(meta.labels, ("metadata", "labels"))
 
 
 def _name(name: str) -> Problems:
@@ -139,18 +137,13 @@ def _config_spec(spec: ClusterCIDRConfigSpec, path: Path) -> Problems:
     length, own = spec.per_node_mask_size, (*path, "perNodeMaskSize")
     if isinstance(read, Problem):
         yield read
-        if not 0 <= length <= _longest(Family.IPV6):
-            yield Problem(own, f"must be from 0 to {_longest(Family.IPV6)}, not {length}")
-    elif length > _longest(read.family):
-        most = rules.TOO_LONG_A_MASK.format(length=_longest(read.family), family=read.family)
+        if not 0 <= length <= _LONGEST:
+            yield Problem(own, f"must be from 0 to {_LONGEST}, not {length}")
+    elif length > rules.longest(read.family.value):
+        most = rules.TOO_LONG_A_MASK.format(length=rules.longest(read.family.value), family=read.family)
         yield Problem(own, most.replace("; ", f", not {length}; "))
     elif length < read.length:
         yield Problem(own, f"must be at least {read.length}, not {length}, to leave at least one block in {read}")
-
-
-def _longest(family: Family) -> int:
-    """The longest prefix that a block, and so a range, may have."""
-    return family.bits - rules.HOST_BITS_MIN
 
 
 def _range(text: str, family: Family | None, path: Path) -> Prefix | Problem:
@@ -162,7 +155,7 @@ def _range(text: str, family: Family | None, path: Path) -> Prefix | Problem:
     if family is not None and read.family is not family:
         other = str(read.family).lower()
         return Problem(path, f"{text!r} {rules.OTHER_FAMILY.format(family=family, field=other)}")
-    longest = _longest(read.family)
+    longest = rules.longest(read.family.value)
     if read.length > longest:
         return Problem(path, f"{text!r} {rules.TOO_SMALL.format(length=longest)}")
     return read
