@@ -12,6 +12,7 @@ from cidrella.controller.finalizers import Finalizers
 from cidrella.core.cluster import Cluster
 from cidrella.kube.duty import Duty
 from cidrella.kube.errors import ApiError, KubeError, NoAnswerError
+from cidrella.model.kinds import CLUSTER_CIDR
 from cidrella.model.objects import FINALIZER, ObjectMeta
 from cidrella.model.reading import SeenPool
 from tests.controller.fakes import FakeClient
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 
 def seen(pool: PoolSpec, *finalizer: str) -> SeenPool:
-    return SeenPool(ObjectMeta(name=pool.name, uid="u", resource_version="1", finalizers=list(finalizer)), pool, None)
+    metadata = ObjectMeta(name=pool.name, uid="u", resource_version="1", finalizers=list(finalizer))
+    return SeenPool(metadata, pool, None, CLUSTER_CIDR)
 
 
 def guardian(*pools: SeenPool, answer: Callable[[str], Awaitable[None]]) -> tuple[Finalizers, FakeClient]:

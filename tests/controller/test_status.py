@@ -12,7 +12,8 @@ import pytest
 from cidrella.controller.status import StatusWriter, pool_status
 from cidrella.core.cluster import Cluster
 from cidrella.kube.duty import Duty
-from cidrella.model.objects import ClusterCIDRStatus, Condition, ObjectMeta
+from cidrella.model.kinds import CLUSTER_CIDR, CLUSTER_CIDR_CONFIG
+from cidrella.model.objects import Condition, ObjectMeta, PoolStatus
 from cidrella.model.reading import SeenPool
 from tests.controller.fakes import FakeClient
 from tests.core.build import node, nodes, spec
@@ -25,19 +26,19 @@ LATER = "2026-01-02T00:00:00Z"
 
 
 def status(
-    written: PoolSpec, *, users: int = 0, before: ClusterCIDRStatus | None = None, now: str = NOW
-) -> ClusterCIDRStatus:
+    written: PoolSpec, *, users: int = 0, before: PoolStatus | None = None, now: str = NOW
+) -> PoolStatus:
     """The status of a pool that was used before it became what it is now."""
     cluster = Cluster()
     cluster.add_pool(replace(written, terminating=False))
     cluster.decide_many(nodes(users))
     cluster.remove_pool(written.name)
     cluster.add_pool(written)
-    seen = SeenPool(ObjectMeta(name=written.name, uid="u", generation=4), written, before)
+    seen = SeenPool(ObjectMeta(name=written.name, uid="u", generation=4), written, before, CLUSTER_CIDR)
     return pool_status(cluster, seen, now)
 
 
-def told(given: ClusterCIDRStatus) -> list[tuple[str, str, str]]:
+def told(given: PoolStatus) -> list[tuple[str, str, str]]:
     return [(each.type, each.status, each.reason) for each in given.conditions]
 
 
@@ -109,7 +110,7 @@ def test_a_node_that_is_there_twice_counts_once() -> None:
     written = spec("p", "10.0.0.0/24 /28")
     cluster.add_pool(written)
     cluster.observe(node("n", has="10.0.0.0/28,10.0.0.16/28"))
-    given = pool_status(cluster, SeenPool(ObjectMeta(name="p"), written, None), NOW)
+    given = pool_status(cluster, SeenPool(ObjectMeta(name="p"), written, None, CLUSTER_CIDR), NOW)
     assert (given.nodes, given.ipv4 and given.ipv4.allocated) == (1, 2)
 
 
@@ -124,7 +125,7 @@ def test_what_others_wrote_while_they_led_is_put_right() -> None:
         written = spec("p", "10.0.0.0/24 /28")
         coming = replace(written, guarded=False)
         cluster.add_pool(coming)
-        pools = {"p": SeenPool(ObjectMeta(name="p", uid="u"), coming, None)}
+        pools = {"p": SeenPool(ObjectMeta(name="p", uid="u"), coming, None, CLUSTER_CIDR)}
         writer = StatusWriter(fake.client, cluster, pools, duty, lambda: NOW)
         running = asyncio.ensure_future(writer.run())
         duty.take_up()
@@ -137,7 +138,7 @@ def test_what_others_wrote_while_they_led_is_put_right() -> None:
         async with asyncio.timeout(10):
             while len(fake.sent) < 1:
                 await asyncio.sleep(0.01)
-            pools["p"] = pools["p"]._replace(status=ClusterCIDRStatus(nodes=7))  # by another, who led meanwhile
+            pools["p"] = pools["p"]._replace(status=PoolStatus(nodes=7))  # by another, who led meanwhile
             writer.resume()
             while len(fake.sent) < 2:
                 await asyncio.sleep(0.01)

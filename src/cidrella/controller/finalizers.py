@@ -18,7 +18,7 @@ import structlog
 from cidrella.kube.client import METADATA_ONLY, Receipt
 from cidrella.kube.errors import ApiError, KubeError
 from cidrella.kube.queue import WorkQueue
-from cidrella.model.objects import FINALIZER, FOREIGN_FINALIZER, POOLS_PATH
+from cidrella.model.objects import FINALIZER, FOREIGN_FINALIZER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -165,4 +165,4 @@ class Finalizers:
             "resourceVersion": pool.metadata.resource_version,
             "finalizers": finalizers or None,
         }
-        await self._client.patch(f"{POOLS_PATH}/{pool.name}", {"metadata": metadata}, Receipt, accept=METADATA_ONLY)
+        await self._client.patch(pool.path, {"metadata": metadata}, Receipt, accept=METADATA_ONLY)
