@@ -94,20 +94,18 @@ def test_picture_in_the_readme_is_current(cidrella: Cidrella) -> None:
 
 
 def test_committed_crds_are_current(cidrella: Cidrella) -> None:
-    """C5, B5: the committed copies of the CRDs are what `cidrella crds` prints; `make crds` writes them anew."""
-    names = {"clustercidrs": "networking.x-k8s.io", "rangeallocations": "cidrella.dev"}
-    paths = [
-        "deploy/crds/networking.x-k8s.io_clustercidrs.yaml",
-        "deploy/webhook/crds/cidrella.dev_rangeallocations.yaml",
-    ]
-    committed = [(ROOT / path).read_text() for path in paths]
-    assert [cidrella("crds", f"{plural}.{group}").out for plural, group in names.items()] == committed
+    """C5, B5, K1: the committed copies of the CRDs are what `cidrella crds` prints; `make crds` writes them anew."""
+    paths = {
+        "clustercidrs.networking.x-k8s.io": "deploy/crds/networking.x-k8s.io_clustercidrs.yaml",
+        "clustercidrconfigs.networking.x-k8s.io": "deploy/crds/networking.x-k8s.io_clustercidrconfigs.yaml",
+        "rangeallocations.cidrella.dev": "deploy/webhook/crds/cidrella.dev_rangeallocations.yaml",
+    }
+    committed = [(ROOT / path).read_text() for path in paths.values()]
+    assert [cidrella("crds", name).out for name in paths] == committed
     printed = cidrella("crds").out
     assert printed == "".join(committed)
-    assert [each["metadata"]["name"] for each in yaml.safe_load_all(printed)] == [
-        ".".join(each) for each in names.items()
-    ]
-    assert sorted((ROOT / "deploy").glob("**/crds/*")) == [ROOT / path for path in paths]
+    assert [each["metadata"]["name"] for each in yaml.safe_load_all(printed)] == list(paths)
+    assert set((ROOT / "deploy").glob("**/crds/*")) == {ROOT / path for path in paths.values()}
 
 
 def test_crds_of_an_unknown_name(cidrella: Cidrella) -> None:
