@@ -13,7 +13,7 @@ from cidrella.core.cluster import Cluster
 from cidrella.core.decision import Node, Outcome
 from cidrella.core.prefix import Family, Prefix
 from tests.core.build import prefix, selector, spec, texts
-from tests.core.test_index import in_order
+from tests.core.oracle_order import in_order
 
 if TYPE_CHECKING:
     from cidrella.core.decision import Decision

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cidrella.core.explain import Verdict, explain
 from cidrella.core.index import PoolIndex
-from tests.core.build import node, pool, spec
+from tests.core.build import node, pool, spec, tried
 from tests.core.test_index import kinds, ranges, selectors
 
 if TYPE_CHECKING:
@@ -52,10 +52,9 @@ def test_the_order_is_the_planners(
     for each in made:
         index.add(each)
     name, labels = kind
-    matching, defaults = index.lanes(name, labels)
     written = " ".join(f"{key}={value}" for key, value in labels.items())
     found = explain(node(name, written), made)
-    assert [each.pool for each in found if each.applies] == matching.pools + defaults.pools
+    assert [each.pool for each in found if each.applies] == tried(index, name, labels)
     assert len(found) == len(made)
     assert [bool(each.before_next) for each in found] == [
         number < sum(each.applies for each in found) - 1 for number in range(len(found))

@@ -75,10 +75,10 @@ class Lane:
 class Offer:
     """One pool from each of some lanes, all or nothing."""
 
-    __slots__ = ("_epoch", "_gift", "_lanes", "lanes_so_far")
+    __slots__ = ("_epoch", "_gift", "lanes", "lanes_so_far")
 
     def __init__(self, lanes: tuple[Lane, ...], lanes_so_far: tuple[Lane, ...]) -> None:
-        self._lanes = lanes
+        self.lanes = lanes
         self.lanes_so_far = lanes_so_far
         """The lanes that were asked when this has been: its own and those of the offers before it, each once."""
         self._gift: Gift | None = None
@@ -98,7 +98,7 @@ class Offer:
                     break
             else:
                 return gift
-        self._epoch, self._gift = epoch, _join([lane.first_open(epoch) for lane in self._lanes])
+        self._epoch, self._gift = epoch, _join([lane.first_open(epoch) for lane in self.lanes])
         return self._gift
 
     def tried(self) -> int:
