@@ -90,7 +90,7 @@ def test_finalizers_are_taken_off(cluster: Cluster, command: Cidrella) -> None:
     assert dry.out.splitlines() == [line.replace("lost", "would lose") for line in done.out.splitlines()[:-1]]
     assert finalizers(cluster) == {"a": [], "b": [OTHER], "c": []}
     again = command("release", "--finalizers", "--yes")
-    assert (again.code, again.out) == (0, "no ClusterCIDR has a controller's finalizer: there is nothing to release\n")
+    assert (again.code, again.out) == (0, "no pool has a controller's finalizer: there is nothing to release\n")
     cluster.admin.delete(f"{POOLS}/a")
     assert "a" not in finalizers(cluster)
 

@@ -11,6 +11,7 @@ from cidrella.app.live import NOT_INSTALLED, faults_told
 from cidrella.controller.release import active_holder, find_guarded, release_all
 from cidrella.kube.election import read_holder
 from cidrella.kube.errors import ApiError
+from cidrella.model.kinds import POOL_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,7 +78,7 @@ def release(
 
 
 async def _find(client: Client, access: Access) -> list[Guarded]:
-    with faults_told(access, "list clustercidrs.networking.x-k8s.io"):
+    with faults_told(access, f"list {', '.join(each.resource for each in POOL_KINDS)}"):
         try:
             return await find_guarded(client)
         except ApiError as error:

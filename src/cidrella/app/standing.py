@@ -97,7 +97,8 @@ def explain_standing(inventory: Inventory, options: Options, name: str) -> Expla
     if decision.reason is Reason.NOT_AVAILABLE and not all(each.spec.guarded for each in cluster.pools.values()):
         later = _with_holders(inventory, options, nodes).decide(nodes[at], wait_for_labels=options.wait_for_labels)
         if later.blocks:
-            return Explanation(nodes[at], verdicts, decision, later, later.pool_name, others)
+            unguarded = tuple(each for each in later.pool_names if not cluster.pools[each].spec.guarded)
+            return Explanation(nodes[at], verdicts, decision, later, unguarded, others)
     return Explanation(nodes[at], verdicts, decision)
 
 

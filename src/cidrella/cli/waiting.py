@@ -20,7 +20,7 @@ def remarks(report: Explanation, lease: LeaseLook) -> Iterator[str]:
     blocks = ", ".join(map(str, report.would_get.blocks))
     if report.unguarded:
         yield (
-            f"it would get {blocks} from {report.unguarded} once that pool has its finalizer, "
+            f"it would get {blocks} from {report.would_get.pool_name} once {_those(report)} its finalizer, "
             "which the controller installs (P1)"
         )
     else:
@@ -29,6 +29,16 @@ def remarks(report: Explanation, lease: LeaseLook) -> Iterator[str]:
         some = "another node waits" if report.others_waiting == 1 else f"{report.others_waiting} other nodes wait"
         yield f"{some}, too, and may be served before it"
     yield _told_holder(lease)
+
+
+def _those(report: Explanation) -> str:
+    """The pools without a finalizer, named only where others have theirs."""
+    assert report.would_get is not None
+    if len(report.would_get.pool_names) == 1:
+        return "that pool has"
+    if report.unguarded == report.would_get.pool_names:
+        return "each of them has"
+    return f"{', '.join(report.unguarded)} has"
 
 
 def _told_holder(lease: LeaseLook) -> str:
