@@ -19,6 +19,8 @@ from tests.model.cases import BIG
 from tests.model.cases_config import FOUR
 from tests.model.manifests import config, pool, selecting
 
+NP3 = {"key": "np", "operator": "In", "values": ["np3"]}
+
 
 def blocks(**spec: object) -> list[tuple[str, int]]:
     """The ranges of a pool, each with the length of its blocks."""
@@ -107,6 +109,13 @@ def test_an_annotation_turns_no_config_round() -> None:
 def test_a_config_that_asks_for_nothing_is_a_default(raw: object) -> None:
     """K3: a selector that is absent or empty selects any node, as a fall-back."""
     assert pool_spec(msgspec.convert(config({**FOUR, "nodeSelector": raw}), ClusterCIDRConfig)).selector is None
+
+
+@pytest.mark.parametrize("raw", [{"matchLabels": {"np": "np3"}}, {"matchExpressions": [NP3]}])
+def test_either_half_of_a_label_selector_selects(raw: object) -> None:
+    """K3: labels alone, or expressions alone, make a selector, and say the same if they ask the same."""
+    made = pool_spec(msgspec.convert(config({**FOUR, "nodeSelector": raw}), ClusterCIDRConfig)).selector
+    assert made == Selector((Term((Requirement("np", Operator.IN, ("np3",)),)),))
 
 
 def test_labels_are_requirements() -> None:

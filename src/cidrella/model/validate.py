@@ -139,9 +139,8 @@ def _config_spec(spec: ClusterCIDRConfigSpec, path: Path) -> Problems:
         yield read
         if not 0 <= length <= _LONGEST:
             yield Problem(own, f"must be from 0 to {_LONGEST}, not {length}")
-    elif length > rules.longest(read.family.value):
-        most = rules.TOO_LONG_A_MASK.format(length=rules.longest(read.family.value), family=read.family)
-        yield Problem(own, most.replace("; ", f", not {length}; "))
+    elif length > (most := rules.longest(read.family.value)):
+        yield Problem(own, f"must be at most {most} for {read.family}, not {length}; a block has 16 addresses or more")
     elif length < read.length:
         yield Problem(own, f"must be at least {read.length}, not {length}, to leave at least one block in {read}")
 
