@@ -23,6 +23,7 @@ from cidrella.model.flags import (
     parse_truth,
     read_ipam_flags,
 )
+from cidrella.model.kinds import CLUSTER_CIDR
 from cidrella.model.objects import FAMILY_ORDER_ANNOTATION, ClusterCIDR
 from cidrella.model.reading import read_pool
 from cidrella.model.validate import validate_pool
@@ -36,7 +37,7 @@ BOTH = "10.0.0.0/16,fd00::/48"
 
 def matches(obj: ClusterCIDR, ranges: tuple[PoolRange, ...]) -> bool:
     """Whether a pool, read back from the API, is what the flags ask for."""
-    return matches_flags(read_pool(msgspec.json.encode(obj)).spec, ranges)
+    return matches_flags(read_pool(msgspec.json.encode(obj), CLUSTER_CIDR).spec, ranges)
 
 
 def lengths(flags: Flags) -> list[tuple[str, int]]:

@@ -8,7 +8,7 @@ from functools import partial
 import msgspec
 import pytest
 
-from cidrella.model.kinds import CLUSTER_CIDR, CLUSTER_CIDR_CONFIG
+from cidrella.model.kinds import CLUSTER_CIDR, CLUSTER_CIDR_CONFIG, POOL_KINDS
 from cidrella.model.objects import FAMILY_ORDER_ANNOTATION, FINALIZER, PoolStatus
 from cidrella.model.reading import SeenPool, read_node, read_pool, read_service_ranges
 from tests.model.cases_config import FOUR
@@ -18,7 +18,7 @@ GOOD = {"perNodeHostBits": 8, "ipv4": "10.1.0.0/16", "ipv6": "fd00::/64"}
 
 def pool(spec: object, status: object = None, **metadata: object) -> SeenPool:
     raw = {"metadata": {"name": "p", "uid": "u", **metadata}, "spec": spec, "status": status}
-    return read_pool(json.dumps(raw).encode())
+    return read_pool(json.dumps(raw).encode(), CLUSTER_CIDR)
 
 
 def seen_config(spec: object, status: object = None, **metadata: object) -> SeenPool:
@@ -116,7 +116,7 @@ def test_an_invalid_config_is_a_pool_with_a_problem(spec: object, said: str) -> 
 
 
 @pytest.mark.parametrize(
-    "read", [read_node, read_pool, partial(read_pool, kind=CLUSTER_CIDR_CONFIG), read_service_ranges]
+    "read", [read_node, read_service_ranges, *(partial(read_pool, kind=kind) for kind in POOL_KINDS)]
 )
 @pytest.mark.parametrize("raw", [b"{}", b'{"metadata":{}}', b'{"metadata":{"name":5}}', b"[]", b"7", b'{"spec":{}}'])
 def test_what_has_no_name_is_no_object(read: object, raw: bytes) -> None:

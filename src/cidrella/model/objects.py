@@ -289,9 +289,6 @@ class PoolStatus(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     free: Annotated[Nullable[int], Meta(description="The free blocks of the family that has fewer.")] = _count()
 
 
-ClusterCIDRStatus = PoolStatus
-
-
 class ClusterCIDR(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A pool of Pod addresses: ranges, from which each node that the pool is for gets a block of a fixed size."""
 

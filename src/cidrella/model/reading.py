@@ -95,7 +95,7 @@ def read_node(raw: Json) -> decision.Node:
     return node_facts(_named(_NODE.decode(raw)))
 
 
-def read_pool(raw: Json, kind: PoolKind = CLUSTER_CIDR) -> SeenPool:
+def read_pool(raw: Json, kind: PoolKind) -> SeenPool:
     """A pool of this kind, valid or not."""
     try:
         seen = _POOLS[kind].decode(raw)

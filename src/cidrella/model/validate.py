@@ -51,9 +51,6 @@ def validate_pool_parts(metadata: ObjectMeta, spec: PoolObjectSpec) -> list[Prob
     return problems
 
 
-validate_cluster_cidr = validate_pool
-
-
 def validate_node(obj: Node) -> list[Problem]:
     """What is wrong with a node's name. Its podCIDRs are read leniently, whatever they are (N7)."""
     return list(_name(obj.metadata.name))
