@@ -83,6 +83,28 @@ def in_order_of_one_family(specs: Iterable[PoolSpec], name: str, labels: dict[st
     return [name for *_, name in sorted(keyed)]
 
 
+def in_rows(specs: list[PoolSpec], name: str, labels: dict[str, str]) -> list[list[list[str]]]:
+    """Return what may be given to a node, in the order of K3: of each row, one pool of each of its lists of pools."""
+    matching, defaults = ([each for each in specs if (each.selector is None) is default] for default in (False, True))
+
+    def alone(of: list[PoolSpec]) -> list[str]:
+        return in_order([each for each in of if not each.composed], name, labels)
+
+    def composed(of: list[PoolSpec], family: Family) -> list[str]:
+        some = [each for each in of if each.composed and each.ranges[0].cidr.family is family]
+        return in_order_of_one_family(some, name, labels)
+
+    m4, m6, d4, d6 = (composed(of, family) for of in (matching, defaults) for family in Family)
+    without_ipv4, without_ipv6 = not m4 and not d4, not m6 and not d6
+    if without_ipv4:
+        together, last = [[m6]], [d6]
+    elif without_ipv6:
+        together, last = [[m4]], [d4]
+    else:
+        together, last = [[m4, m6], [m4, d6], [d4, m6]], [d4, d6]
+    return [row for row in [[alone(matching)], *together, [alone(defaults)], last] if all(row)]
+
+
 def choice(
     specs: Iterable[PoolSpec], name: str, labels: dict[str, str], has_room: Callable[[PoolSpec], bool]
 ) -> list[str] | None:
