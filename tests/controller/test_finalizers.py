@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace as replace_spec
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,11 +14,12 @@ from cidrella.controller.finalizers import Finalizers
 from cidrella.core.cluster import Cluster
 from cidrella.kube.duty import Duty
 from cidrella.kube.errors import ApiError, KubeError, NoAnswerError
-from cidrella.model.kinds import CLUSTER_CIDR, POOL_KINDS
+from cidrella.model.kinds import CLUSTER_CIDR, CLUSTER_CIDR_CONFIG, POOL_KINDS
 from cidrella.model.objects import FINALIZER, ObjectMeta
 from cidrella.model.reading import SeenPool
 from tests.controller.fakes import FakeClient
 from tests.core.build import spec
+from tests.kube.simulated import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -80,6 +82,40 @@ def test_a_refusal_is_not_repeated_with_every_node() -> None:
         running.cancel()
 
     asyncio.run(scenario())
+
+
+def test_pools_of_one_family_come_together() -> None:
+    """K3, P1: nodes wait a moment for the other family of a pool that has just come, and of no other.
+
+    A pool that changes later holds nobody up, nor does a stream of new ones for longer than that moment.
+    """
+
+    async def scenario() -> None:
+        async def answer(_: str) -> None:
+            pass
+
+        def timed() -> float:
+            return asyncio.get_running_loop().time()
+
+        four = replace_spec(spec("ccc/four", "10.0.0.0/24 /28"), composed=True)
+        made, _ = guardian(seen(four, FINALIZER, kind=CLUSTER_CIDR_CONFIG), answer=answer)
+        running = asyncio.ensure_future(made.run())
+        began = timed()
+        await made.wait_settled()
+        assert timed() == began
+        new = seen(four, kind=CLUSTER_CIDR_CONFIG)
+        made.pool_seen(new)
+        made.pool_seen(new._replace(metadata=replace(new.metadata, finalizers=[FINALIZER])))
+        await asyncio.sleep(0.6)
+        made.pool_seen(new)  # as another that comes meanwhile
+        made.pool_seen(new._replace(metadata=replace(new.metadata, finalizers=[FINALIZER])))
+        await made.wait_settled()
+        assert timed() - began == pytest.approx(1.0)
+        await made.wait_settled()
+        assert timed() - began == pytest.approx(1.0)
+        running.cancel()
+
+    simulate(scenario())
 
 
 def test_pools_of_all_kinds_are_waited_for() -> None:
