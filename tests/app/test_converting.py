@@ -135,7 +135,7 @@ def planned(pools: list[PoolObject], nodes: list[Node], services: list[ServiceCI
     return [(each.node, each.outcome, each.blocks) for each in plan.decisions]
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(clusters(), st.sampled_from(POOL_KINDS))
 def test_no_node_notices(cluster: tuple[list[PoolObject], list[Node], list[ServiceCIDR]], target: PoolKind) -> None:
     """S3, S4, K3, K4: the plan before and after is the same; each pool is of the kind asked for, or it is said why."""

@@ -13,8 +13,8 @@ Theory of operation:
   are joined, each with each (K3), and such a row can be said in one way only. So no pool that changes may be joined
   with another, before or after; two that change together may be with each other.
 - What cannot be changed stays, and then others may not be free to change: they would be before it where they were
-  after. So changes are held back, round after round, until those that are left can be made. Of two that do not go
-  together both are held back: the result does not depend on an order.
+  after. So changes are held back, round after round, until those that are left can be made. Of two that then do not
+  go together both are held back: the result does not depend on an order.
 """
 
 from __future__ import annotations
@@ -76,9 +76,10 @@ class _Unit:
     def hold_back(self) -> None:
         self.after, self.changes = self.before, False
 
-    def must_stay(self) -> str:
-        """Why it cannot become what it is to become, if its neighbours do; empty where it can."""
-        return next(filter(None, (self._quarrel(other, met) for other, met in self.neighbours)), "")
+    def must_stay(self, *, changes: bool) -> str:
+        """Why it cannot become what it is to become for a neighbour that changes, too, or that stays; empty if none."""
+        quarrels = (self._quarrel(other, met) for other, met in self.neighbours if other.changes is changes)
+        return next(filter(None, quarrels), "")
 
     def _quarrel(self, other: _Unit, met: frozenset[tuple[int, int]]) -> str:
         """Why not both can become what they are to become, said of this one; empty where they can."""
@@ -108,14 +109,18 @@ def held_back(pools: Iterable[PoolSpec], changes: Sequence[Change]) -> dict[int,
     _introduce(changing, staying)
     reasons: dict[_Unit, str] = {}
     doubtful = changing
-    while doubtful:
-        # All that is wrong is found before anything is done about it, so that no order matters.
-        found = {unit: reason for unit in doubtful if (reason := unit.must_stay())}
+    # All that is wrong is found before anything is done about it, so that no order matters.
+    while found := _must_stay(doubtful, changes=False) or _must_stay(changing, changes=True):
         for unit in found:
             unit.hold_back()
         reasons |= found
-        doubtful = list(dict.fromkeys(other for unit in found for other, _ in unit.neighbours if other.changes))
+        doubtful = list(dict.fromkeys(other for unit in found for other, _ in unit.neighbours))
     return {number: reasons[unit] for number, unit in enumerate(changing) if unit in reasons}
+
+
+def _must_stay(units: Iterable[_Unit], *, changes: bool) -> dict[_Unit, str]:
+    """Those of the units that cannot change as others do, or because others stay, each with the reason."""
+    return {unit: reason for unit in units if unit.changes and (reason := unit.must_stay(changes=changes))}
 
 
 def _introduce(changing: list[_Unit], staying: list[_Unit]) -> None:
