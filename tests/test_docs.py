@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
-OPERATORS = [DOCS / f"{name}.md" for name in ("install", "services", "flags", "metrics", "events", "migration")]
+OPERATORS = [
+    DOCS / f"{name}.md" for name in ("install", "configs", "services", "flags", "metrics", "events", "migration")
+]
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^( *)```yaml\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 
