@@ -330,7 +330,7 @@ class TestBesideOthers:
         """K3: ClusterCIDRs of one family each give a node one; as configs they would give it both."""
         pools = [cc("four", "10.0.0.0/16 8"), cc("six", "fd00::/112 8")]
         assert (
-            "would get blocks of it joined with those of six (K3)"
+            "would get its blocks joined with those of six (K3), and now do not"
             in refusals(convert(pools, CLUSTER_CIDR_CONFIG))["four"]
         )
 
@@ -345,8 +345,8 @@ class TestBesideOthers:
         result = convert(pools, CLUSTER_CIDR)
         assert result.pools == pools
         assert refusals(result) == {
-            "ccc/four": "nodes that both are for get blocks of it joined with those of ccc/six (K3)",
-            "ccc/six": "nodes that both are for get blocks of it joined with those of ccc/four (K3)",
+            "ccc/four": "nodes that both are for get its blocks joined with those of ccc/six (K3), and then would not",
+            "ccc/six": "nodes that both are for get its blocks joined with those of ccc/four (K3), and then would not",
         }
 
     def test_example_of_the_enhancement_proposal(self) -> None:

@@ -95,11 +95,11 @@ def test_blocks_that_would_be_joined() -> None:
     """K3: pools of two families, of which a node got one, would give it both."""
     four, six = spec("four", "10.0.0.0/16 /24", where="a"), spec("six", "fd00::/112 /120")
     assert reasons(swapped(four), swapped(six)) == {
-        "four": "nodes that both are for would get blocks of it joined with those of six (K3)",
-        "six": "nodes that both are for would get blocks of it joined with those of four (K3)",
+        "four": "nodes that both are for would get its blocks joined with those of six (K3), and now do not",
+        "six": "nodes that both are for would get its blocks joined with those of four (K3), and now do not",
     }
     (reason,) = reasons(swapped(four), beside=[part("other", "fd00::/112 /120")]).values()
-    assert reason.endswith("would get blocks of it joined with those of other, which stays as it is (K3)")
+    assert reason.endswith("would get its blocks joined with those of other, which stays as it is (K3), and now do not")
 
 
 def test_two_of_two_families() -> None:
@@ -114,12 +114,12 @@ def test_blocks_that_are_joined() -> None:
     """K3: what is joined with another that is not for the same nodes can be said in one way only."""
     four, six = part("four", "10.0.0.0/16 /24", "a"), part("six", "fd00::/112 /120")
     found = reasons(swapped(four), swapped(six))
-    assert found["four"] == "nodes that both are for get blocks of it joined with those of six (K3)"
+    assert found["four"] == "nodes that both are for get its blocks joined with those of six (K3), and then would not"
     third = part("third", "10.1.0.0/16 /24", "a")
     pair = swapped(four, replace(six, selector=four.selector))
     assert reasons(pair, swapped(third)) == {
-        "four": "nodes that both are for get blocks of it joined with those of third (K3)",
-        "third": "nodes that both are for get blocks of it joined with those of four and six (K3)",
+        "four": "nodes that both are for get its blocks joined with those of third (K3), and then would not",
+        "third": "nodes that both are for get its blocks joined with those of four and six (K3), and then would not",
     }
     assert reasons(pair, beside=[spec("default", "10.1.0.0/16 /24")]) == {}
 

@@ -84,7 +84,7 @@ def _head(result: Explanation) -> list[str]:
 
 def _outcome(decision: Decision) -> str:
     blocks = ", ".join(map(str, decision.blocks)) or "no block"
-    pool = f" from {decision.pool_name}" if decision.pool_name else ""
+    pool = f" from {' and '.join(decision.pool_names)}" if decision.pool_names else ""
     message = f": {decision.message}" if decision.message else ""
     return f"{decision.outcome.value}: {blocks}{pool}{message}"
 

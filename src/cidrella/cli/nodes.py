@@ -118,7 +118,7 @@ def _told_labels(each: NodeStanding) -> str:
 
 def _message(each: NodeStanding) -> str:
     if each.would_get is not None:
-        return f"would get {_joined(each.would_get)} from {each.would_get.pool_name}"
+        return f"would get {_joined(each.would_get)} from {' and '.join(each.would_get.pool_names)}"
     return each.decision.message
 
 

@@ -85,9 +85,9 @@ class _Unit:
         """Why not both can become what they are to become, said of this one; empty where they can."""
         name = other.before.name + ("" if other.changes else ", which stays as it is")
         if self.before.joined_with(other.before):
-            return f"nodes that both are for get blocks of it joined with those of {name} (K3)"
+            return f"nodes that both are for get its blocks joined with those of {name} (K3), and then would not"
         if self.after.joined_with(other.after):
-            return f"nodes that both are for would get blocks of it joined with those of {name} (K3)"
+            return f"nodes that both are for would get its blocks joined with those of {name} (K3), and now do not"
         for own, others in met:
             first = self.before.place(own) < other.before.place(others)
             if first != (self.after.place(own) < other.after.place(others)):
