@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
+from cidrella.controller.release import find_guarded, release_all
+from cidrella.kube.access import load_access
+from cidrella.kube.client import Client
 from tests.real.site import CONFIGS, FINALIZER, POOL_ANNOTATION, POOLS, condition, eventually
 from tests.testenv.audit import requests
 from tests.testenv.nodes import NODES, assert_no_overlap
 
 if TYPE_CHECKING:
+    from cidrella.controller.release import Guarded, Released
     from tests.real.site import Replica, Site
     from tests.testenv.client import Json
 
@@ -94,7 +99,8 @@ def guarded_first(site: Site, config: str, node: str) -> bool:
     """Whether a config was guarded before a node was given its blocks."""
     uids = {site.config(config)["metadata"]["uid"], site.node(node)["metadata"]["uid"]}
     asked = (each for each in requests(site.cluster.audit_log) if each.user == USER and each.verb == "patch")
-    written = [each.resource for each in asked if not each.subresource and each.body["metadata"].get("uid") in uids]
+    bodies = ((each.resource, (each.body or {}).get("metadata", {})) for each in asked if not each.subresource)
+    written = [resource for resource, metadata in bodies if metadata.get("uid") in uids]
     return written[:2] == ["clustercidrconfigs", "nodes"]
 
 
@@ -297,3 +303,26 @@ def test_restarts_keep_blocks_and_counts(site: Site) -> None:
     eventually(lambda: counted() == expected, explain=lambda: str(counted()))
     assert serve(site, "n4") == (["10.1.4.0/24"], "ccc/young-v4")
     assert site.events() == []
+
+
+def test_release(site: Site) -> None:
+    """F6, K5, P7: finalizers are taken off configs as off any pool; the nodes of one that goes keep their blocks."""
+    replica = site.run()
+    site.create_config("four", "10.1.0.0/16", 24)
+    site.create_pool("pods", ipv4="10.2.0.0/16", labels={"np": "nobody"})
+    blocks, _ = serve(site, "n")
+    site.wait_pool("pods", lambda pool: bool(pool["metadata"].get("finalizers")))
+    site.admin.delete(f"{CONFIGS}/four")
+    replica.stop()
+
+    async def scenario() -> tuple[list[Guarded], list[Released]]:
+        async with Client(load_access(str(site.cluster.kubeconfig))) as client:
+            found = await find_guarded(client)
+            return found, await release_all(client, found)
+
+    found, done = asyncio.run(scenario())
+    assert {each.name: each.vanishes for each in found} == {"pods": False, "ccc/four": True}
+    assert [each.fault for each in done] == ["", ""]
+    site.wait_gone(CONFIGS, "four")
+    assert "finalizers" not in site.pool("pods")["metadata"]
+    assert site.blocks("n") == blocks
