@@ -260,6 +260,16 @@ class TestClusters:
         names = [each["name"] for each in told(cidrella("plan", "--from-cluster", "-f", path, "-o", "json"))["pools"]]
         assert sorted(names) == ["ccc/odd", "ccc/v4", "ccc/v6"]
 
+    def test_release(self, cidrella: Cidrella, api: FakeApi) -> None:
+        """F6, K5: the finalizers of configs are found, too."""
+        api.pool("all")
+        config(api, "v4", FOUR, deletionTimestamp="2026-01-01T00:00:00Z")
+        said = cidrella("release", "--finalizers", "--dry-run").out
+        assert said.splitlines() == [
+            f"all: would lose {FINALIZER}",
+            f"ccc/v4: would lose {FINALIZER}, and is gone, for it was being deleted",
+        ]
+
     def test_not_installed(self, cidrella: Cidrella, api: FakeApi) -> None:
         """K6: a cluster without the kind is as it was, and no word is said of it."""
         del api.collections[CONFIGS]
@@ -276,8 +286,10 @@ class TestClusters:
         api.instead[CONFIGS] = refusal(403, "Forbidden")
         if served is not None:
             api.objects[GROUP] = {"resources": served}
-        result = cidrella("pools")
-        assert (result.code, result.err) == (0, "")
+        for command in (["pools"], ["release", "--finalizers", "--dry-run"]):
+            result = cidrella(*command)
+            assert (result.code, result.err) == (0, "")
+            assert "all" in result.out
 
     @pytest.mark.parametrize("broken", [False, True])
     def test_installed_and_not_allowed(self, cidrella: Cidrella, api: FakeApi, broken: bool) -> None:
@@ -286,9 +298,10 @@ class TestClusters:
         api.objects[GROUP] = {"resources": [{"name": "clustercidrconfigs"}]}
         if broken:
             api.instead[GROUP] = refusal(500, "InternalError")
-        result = cidrella("pools")
-        assert result.code == 2
-        assert "the permission to list clustercidrconfigs.networking.x-k8s.io" in result.err
+        for command in (["pools"], ["release", "--finalizers", "--dry-run"]):
+            result = cidrella(*command)
+            assert result.code == 2
+            assert "the permission to list clustercidrconfigs.networking.x-k8s.io" in result.err
 
     def test_the_other_kind_not_installed(self, cidrella: Cidrella, api: FakeApi) -> None:
         """K6: only ClusterCIDR is missed where it is not there."""

@@ -16,7 +16,7 @@ Rules:
 from __future__ import annotations
 
 import asyncio
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -152,8 +152,7 @@ async def _look(access: Access, progress: Progress, lease: ElectionSettings | No
         _take_pools(inventory, kind, items or ())
     _take(inventory, nodes or (), objects.Node, inventory.nodes)
     _take(inventory, services or (), objects.ServiceCIDR, inventory.services)
-    missed = any(items is None and not kind.optional for kind, items in zip(POOL_KINDS, pools, strict=True))
-    return Look(inventory, not missed, held)
+    return Look(inventory, None not in pools, held)
 
 
 async def _look_at_services(access: Access, progress: Progress) -> ServiceInventory:
@@ -182,23 +181,22 @@ async def _excuse_absent(client: Client, found: dict[str, list[msgspec.Raw] | Ba
     """Take an optional kind that one may not list for what it is, if the server does not serve it: not there (K6)."""
     for kind in POOL_KINDS:
         error = found[kind.path]
-        if kind.optional and isinstance(error, ApiError) and error.code == _FORBIDDEN:
-            with suppress(KubeError):  # then the refusal stands
-                found[kind.path] = await _absence(client, kind) or error
+        if isinstance(error, ApiError) and await excused(client, kind, error):
+            found[kind.path] = []
 
 
-async def _absence(client: Client, kind: PoolKind) -> ApiError | None:
-    """What the server says of a kind that it does not serve, None for one that it does."""
+async def excused(client: Client, kind: PoolKind, error: ApiError) -> bool:
+    """Whether a refusal to list a kind only means that it is not there, and need not be (K6)."""
+    if not kind.optional or error.code != _FORBIDDEN:
+        return kind.optional and error.code == _NOT_FOUND
     path, _, plural = kind.path.rpartition("/")
     try:
         served = await client.get(path, _Resources)
-    except ApiError as error:
-        if error.code == _NOT_FOUND:
-            return error
-        raise
-    if any(each.name == plural for each in served.resources):
-        return None
-    return ApiError(_NOT_FOUND, "NotFound", f"there is no {kind.resource}")
+    except ApiError as absence:
+        return absence.code == _NOT_FOUND
+    except KubeError:  # then the refusal stands
+        return False
+    return all(each.name != plural for each in served.resources)
 
 
 def _served(found: dict[str, list[msgspec.Raw] | BaseException], access: Access) -> list[list[msgspec.Raw] | None]:

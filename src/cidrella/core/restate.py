@@ -42,10 +42,11 @@ class Change(NamedTuple):
 class _Side:
     """What gives one gift to a node: a pool, or two of a family each."""
 
-    __slots__ = ("_pools", "composed", "families", "name", "selector")
+    __slots__ = ("_first", "_places", "composed", "families", "name", "selector")
 
     def __init__(self, specs: Sequence[PoolSpec]) -> None:
-        self._pools = [Pool(spec, ()) for spec in specs]
+        self._first = Pool(specs[0], ())
+        self._places: dict[int, tuple[object, ...]] = {}
         self.name = " and ".join(spec.name for spec in specs)
         self.composed = specs[0].composed
         self.families = {each.cidr.family for spec in specs for each in spec.ranges}
@@ -53,8 +54,11 @@ class _Side:
 
     def place(self, matched: int) -> tuple[object, ...]:
         """Where it stands among others; lower is tried first. First what K3 says, then what S3 or K4 does."""
-        step = (self.selector is None, self.composed)
-        return (step, *self._pools[0].place(matched))
+        place = self._places.get(matched)
+        if place is None:
+            step = (self.selector is None, self.composed)
+            place = self._places[matched] = (step, *self._first.place(matched))
+        return place
 
     def joined_with(self, other: _Side) -> bool:
         """Whether nodes that both are for get blocks of both (K3)."""
