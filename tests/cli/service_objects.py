@@ -56,8 +56,8 @@ def allocation(cidr: str, *offsets: int, **fields: object) -> Json:
     }
 
 
-def grant(address: str, name: str) -> Json:
-    return {"address": address, "service": name, "write": "w"}
+def grant(address: str, name: str) -> str:
+    return f"{address} {name} w"
 
 
 KUBERNETES = service("default/kubernetes", "10.96.0.1")

@@ -65,7 +65,7 @@ def test_as_data(of: OfFiles) -> None:
         KUBERNETES,
         service("a/web", "10.96.0.20", "fd00::20"),
         ip_address("10.96.0.20"),
-        allocation("10.96.0.0/24", 0, 19, 21, recent=[grant("10.96.0.22", "a/soon")]),
+        allocation("10.96.0.0/24", 0, 19, 21, recent=grant("10.96.0.22", "a/soon")),
     ]
     found = told(of(objects, "-o", "json"))
     assert found["ranges"][0] == {
@@ -213,6 +213,7 @@ def test_a_corrupt_range_allocation(of: OfFiles, fields: Json, said: str) -> Non
     assert warning["reason"] == "RangeAllocationCorrupt"
     assert said in warning["message"]
     assert of(objects, "--next-static", "1").out == "10.96.0.2\n"
+    assert of(objects).err.count("RangeAllocation") == 1
 
 
 def test_refused_ranges(of: OfFiles) -> None:
@@ -236,9 +237,20 @@ def test_refused_ranges(of: OfFiles) -> None:
     found = told(of(objects, "-o", "json"))
     assert [each["cidr"] for each in found["refused"]] == ["10.0.0.0/8", "10.99.0.0/24", "10.96.0.128/25"]
     assert [each["cidr"] for each in found["ranges"]] == ["10.96.0.0/24"]
+    assert result.err.count("\n") == 3
     only = of([service_cidr("kubernetes", "10.0.0.0/8")], "--next-static", "1")
     assert only.code == 3
     assert "only 0 of 1 IPv4 addresses are free in static bands (ranges: none)" in only.err
+
+
+def test_services_in_refused_ranges(of: OfFiles) -> None:
+    """B8: an address of a range that is not used here is nothing that a repair loop finds, and is no fault."""
+    objects = [RANGE, KUBERNETES, service_cidr("wider", "10.96.0.0/16"), service("a/web", "10.96.7.7")]
+    assert told(of(objects, "-o", "json"))["warnings"] == []
+    result = of(objects)
+    assert "10.96.7.7 not managed a/web ClusterIP" in lines(result)
+    assert "anew" not in result.err
+    assert result.err.count("\n") == 1
 
 
 def test_states_of_ranges(of: OfFiles) -> None:
@@ -285,6 +297,10 @@ def test_what_kubectl_prints(of: OfFiles) -> None:
     ("arguments", "said"),
     [
         (["--check", "10.96.0"], "is no address"),
+        (["--check", ""], "--check: '' is no address"),
+        (["--check", "", "--next-static", "1"], "ask one"),
+        ([FLAG, ",,"], "--service-cluster-ip-range: '' has no length"),
+        ([FLAG, "10.96.0.0/24,"], "--service-cluster-ip-range: '' has no length"),
         (["--check", "10.96.0.010"], "is no address"),
         (["--check", "::ffff:10.96.0.1"], "IPv4-mapped"),
         (["--check", "fe80::1%eth0"], "names a zone"),

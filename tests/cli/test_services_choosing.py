@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cli.service_objects import KUBERNETES, RANGE, allocation, grant, ip_address, service, service_cidr, told
+from tests.cli.service_objects import (
+    FLAG,
+    KUBERNETES,
+    RANGE,
+    allocation,
+    grant,
+    ip_address,
+    service,
+    service_cidr,
+    told,
+)
 
 if TYPE_CHECKING:
     from tests.cli.service_objects import OfFiles
@@ -69,7 +79,7 @@ CHECKED = [
     service("a/lost", "12.0.0.1"),
     ip_address("10.96.0.30", "gateways", "g"),
     ip_address("10.96.0.31", "", "", ""),
-    allocation("10.96.0.0/24", 0, 19, 40, 41, recent=[grant("10.96.0.41", "a/soon")]),
+    allocation("10.96.0.0/24", 0, 19, 40, 41, recent=grant("10.96.0.41", "a/soon")),
 ]
 
 
@@ -89,7 +99,6 @@ CHECKED = [
         ("10.96.0.255", 3, "cannot be had: of 10.96.0.0/24, only"),
         ("fd00::1:0", 3, "cannot be had: of fd00::/64, only fd00::1 - fd00::ffff are given"),
         ("10.97.0.9", 3, "10.97.0.0/24 of ServiceCIDR going is on its way out, and gives nothing new"),
-        ("11.1.1.1", 3, "cannot be had: 11.0.0.0/8 of ServiceCIDR huge is not used: it"),
         ("12.0.0.1", 3, "cannot be had: the Service a/lost has it, and it is in no range of Services"),
         ("fe00::1", 3, "it is in no range of Services (there is 10.96.0.0/24, 10.97.0.0/24, fd00::/64)"),
     ],
@@ -100,6 +109,41 @@ def test_check(of: OfFiles, address: str, code: int, said: str) -> None:
     assert (result.code, said in result.out) == (code, True), result.out
     data = json.loads(of(CHECKED, "--check", address, "-o", "json").out)["check"]
     assert (data["address"], data["available"]) == (address, code == 0)
+
+
+def test_check_where_kubernetes_decides(of: OfFiles) -> None:
+    """B2, B4: of a range that is not used here nothing is promised or ruled out, unless somebody has the address."""
+    objects = [RANGE, KUBERNETES, service_cidr("wider", "10.96.0.0/16"), service("a/web", "10.96.7.7")]
+    result = of(objects, "--check", "10.96.7.8")
+    assert result.code == 3
+    assert result.out.startswith(
+        "10.96.7.8 is not managed here (range refused: 10.96.0.0/16 of ServiceCIDR wider is not used: it overlaps "
+        "10.96.0.0/24 of ServiceCIDR kubernetes"
+    )
+    assert result.out.endswith("); Kubernetes decides\n")
+    data = json.loads(of(objects, "--check", "10.96.7.8", "-o", "json").out)["check"]
+    assert (data["available"], data["range"], data["holder"]) == (None, None, None)
+    assert "is not managed here (range refused: 10.96.0.0/16" in data["message"]
+    # The last address of the range in use, which it never gives, is one like others in the wider range.
+    assert "Kubernetes decides" in of(objects, "--check", "10.96.0.255").out
+    held = of(objects, "--check", "10.96.7.7")
+    assert (held.code, held.out) == (3, "10.96.7.7 cannot be had: the Service a/web has it\n")
+
+
+@pytest.mark.parametrize("asked", [("--check", "10.96.0.9"), ("--next-static", "1")], ids=["check", "next"])
+@pytest.mark.parametrize("output", ["table", "json", "yaml"])
+def test_what_is_wrong_with_ranges_is_always_said(of: OfFiles, asked: tuple[str, str], output: str) -> None:
+    """B5: an answer that rests on less than it should comes with a warning; what Services do wrong is not asked for."""
+    corrupt = allocation("10.96.0.0/24", 5) | {"range": "10.95.0.0/24"}
+    result = of([RANGE, KUBERNETES, service("a/lost", "12.0.0.1"), corrupt], *asked, "-o", output)
+    assert result.code == 0
+    assert result.err.startswith("warning: the RangeAllocation 10.96.0.0-24 is corrupt: it is of another range")
+    assert result.err.count("\n") == 1
+    flagged = of([RANGE, KUBERNETES], *asked, "-o", output, FLAG, "10.96.0.0/24,fd00::/112")
+    assert (
+        flagged.err
+        == f"warning: no ServiceCIDR covers fd00::/112 of {FLAG}: the API server will refuse addresses of it\n"
+    )
 
 
 def test_check_as_data(of: OfFiles) -> None:

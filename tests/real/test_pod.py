@@ -23,7 +23,7 @@ import pytest
 from tests.real.pod import ROOT, contained, install_wheel
 from tests.real.rbac import account_token, apply_deploy, apply_directory
 from tests.real.webhook import ACCOUNT as WEBHOOK_ACCOUNT
-from tests.real.webhook import CONFIGURATION, CRD, WEBHOOK, shown_certificate
+from tests.real.webhook import CONFIGURATION, CRD, RANGES, WEBHOOK, shown_certificate
 from tests.testenv.audit import requests
 from tests.testenv.nodes import NODES, realistic_node
 from tests.testenv.processes import Process
@@ -139,7 +139,8 @@ def webhook(cluster: Cluster, programs: Path, tmp_path: Path) -> Iterator[Pod]:
         yield Pod(process, surroundings.spec)
     finally:
         process.stop()
-        cluster.admin.delete(CONFIGURATION)
+        for path in (CONFIGURATION, RANGES):
+            cluster.admin.delete(path)
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ import yaml
 from tests.real.balancer import Balancer
 from tests.real.rbac import DEPLOY, account_token, apply_directory
 from tests.real.site import Replica, eventually
+from tests.testenv.audit import writes
 from tests.testenv.client import ApiError
 from tests.testenv.cluster import free_port, kubeconfig
 from tests.testenv.processes import Process
@@ -244,9 +245,13 @@ class WebhookSite:
             over -= {each["metadata"]["name"] for each in self.admin.items(IP_ADDRESSES)}
         return f"missing {sorted(have - books)[:9]}, left over {sorted(over)[:9]}" if have - books or over else ""
 
-    def versions(self) -> dict[str, str]:
-        """Of each RangeAllocation."""
-        return {each["metadata"]["name"]: each["metadata"]["resourceVersion"] for each in self.admin.items(RANGES)}
+    def writes_for(self, name: str) -> int:
+        """How often something was to be written into the books that is, or was a moment before, of a Service.
+
+        The books themselves move all the while: a repairer goes its rounds, or another begins.
+        """
+        sent = writes(self.cluster.audit_log, ACCOUNT, "rangeallocations")
+        return sum(f" default/{name} " in str(each.body.get("recent")) for each in sent)
 
     def patched(self) -> dict[str, list[list[str]]]:
         """What the webhook put into each Service's clusterIPs, in order, by namespace/name, by the audit log."""

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 from cidrella.core.prefix import Prefix
 from cidrella.kube.errors import ApiError
 from cidrella.model.objects import SERVICE_CIDRS_PATH
-from cidrella.model.serviceip import IP_ADDRESSES_PATH, RANGE_ALLOCATIONS_PATH, SERVICES_PATH
+from cidrella.model.serviceip import IP_ADDRESSES_PATH, RANGE_ALLOCATIONS_PATH, SERVICES_PATH, range_name
 from cidrella.serviceip.desk import Desk, DeskSettings
 from tests.serviceip.store import SMALL, Json, Store, StoreClient
 
@@ -32,6 +32,8 @@ class Collection:
         self.path = path
         self.objects: dict[str, Json] = {}
         self.served = True
+        self.mute = False
+        """Whether those who watch hear nothing."""
         self.version = 100
         self.lists = 0
         self._history: list[tuple[int, bytes]] = []
@@ -61,7 +63,8 @@ class Collection:
         line = json.dumps({"type": kind, "object": obj}).encode() + b"\n"
         self._history.append((self.version, line))
         for stream in self._open:
-            stream.put_nowait(line)
+            if not self.mute:
+                stream.put_nowait(line)
 
     def list(self) -> Json:
         """All of them, in one page."""
@@ -111,6 +114,11 @@ class FakeCluster(StoreClient):
         """A ServiceCIDR."""
         made = {"creationTimestamp": f"2026-01-01T00:00:{self.cidrs.version % 60:02}Z"}
         self.cidrs.put(name, metadata=made | metadata, spec={"cidrs": list(cidrs)})
+
+    def overtake(self, service_range: ServiceRange = SMALL, **fields: object) -> None:
+        """Write an object as another replica would, so that what was built on the version before is lost."""
+        writes = self.store.objects[range_name(service_range.cidr)].get("writes", "")
+        self.store.edit(service_range, writes=f"{writes} another.{self.store.version}", **fields)
 
     def reasons(self, name: str = "") -> list[str]:
         """The reasons of the events on an object of that name, in order."""

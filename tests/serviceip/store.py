@@ -12,7 +12,7 @@ from cidrella.core.bands import ServiceRange
 from cidrella.core.bitmap import Bitmap
 from cidrella.core.prefix import Prefix
 from cidrella.kube.errors import ApiError, KubeError, NoAnswerError
-from cidrella.model.serviceip import RANGE_ALLOCATIONS_PATH, range_name
+from cidrella.model.serviceip import RANGE_ALLOCATIONS_PATH, Grant, grants_text, range_name, read_grants
 from cidrella.serviceip.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Store:
         """How many addresses were given at each version of anything."""
 
     def make(self, service_range: ServiceRange, held: tuple[int, ...] = (), **fields: object) -> Json:
-        """Store the object of a range, as a repairer would."""
+        """Store the object of a range, as a repairer would; `recent` and `writes` may be lists."""
         bitmap = Bitmap(service_range.usable)
         for offset in held:
             bitmap.add(offset)
@@ -51,9 +51,9 @@ class Store:
             "metadata": {"name": name, "labels": {"kept": "yes"}},
             "range": str(service_range.cidr),
             "data": _base64(bitmap.snapshot()),
-            "writes": ["maker.1"],
+            "writes": "maker.1",
             "repairer": "term-1",
-            **fields,
+            **_worded(fields),
         }
         return self.put(name, body)
 
@@ -68,9 +68,9 @@ class Store:
         return self.objects[name]
 
     def edit(self, service_range: ServiceRange, **fields: object) -> None:
-        """Change fields of an object, as somebody would by hand."""
+        """Change fields of an object, as somebody would by hand; `recent` and `writes` may be lists."""
         name = range_name(service_range.cidr)
-        self.put(name, {**self.objects[name], **fields})
+        self.put(name, {**self.objects[name], **_worded(fields)})
 
     def delete(self, service_range: ServiceRange) -> None:
         """Take an object away, as somebody might."""
@@ -101,6 +101,10 @@ class Store:
         """The offsets that are given."""
         found = self.objects[range_name(service_range.cidr)]
         return set(Bitmap.restore(_unbase64(found.get("data", "")), service_range.usable))
+
+    def recent(self, service_range: ServiceRange) -> list[Grant]:
+        """What the object remembers as given."""
+        return read_grants(self.objects[range_name(service_range.cidr)].get("recent", ""))
 
 
 class StoreClient:
@@ -181,6 +185,16 @@ def give(service: str, offset: int) -> Callable[[State], str]:
 def address(text: str) -> Address:
     """An address by its text."""
     return Address.parse(text)
+
+
+def _worded(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields as the object has them: lists of grants and of writes are texts in it."""
+    made = dict(fields)
+    if isinstance(recent := made.get("recent"), list):
+        made["recent"] = grants_text(Grant(**each) for each in recent)
+    if isinstance(writes := made.get("writes"), list):
+        made["writes"] = " ".join(writes)
+    return made
 
 
 def _base64(data: bytes) -> str:

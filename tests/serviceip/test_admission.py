@@ -285,7 +285,6 @@ SPECS = st.builds(
     clusterIPs=st.lists(TEXTS, max_size=3) | st.none(),
     ipFamilies=st.lists(st.sampled_from(["IPv4", "IPv6", "x"]), max_size=3) | st.none(),
     ipFamilyPolicy=st.sampled_from(["SingleStack", "PreferDualStack", "RequireDualStack", "x", None]),
-    selector=st.sampled_from([None, {"app": "web"}]),
 )
 
 

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 from cidrella.core.bands import Band, ServiceRange
 from cidrella.core.prefix import Family, Prefix
 from cidrella.kube.errors import ApiError, NoAnswerError
-from cidrella.serviceip.allocator import Allocator, Given, Want
+from cidrella.serviceip.allocator import MOST_IDLE, Allocator, Given, Want
 from cidrella.serviceip.errors import FullError, NoRangeError, OutOfRangeError, Refusal, TakenError
 from cidrella.serviceip.metrics import Metrics
 from tests.kube.simulated import simulate
@@ -37,7 +37,7 @@ class Desk:
         self.ledgers: list[Ledger] = []
         for each, client in self.clients.items():
             self.store.make(each)
-            self.ledgers.append(make_ledger(client, each, foreign=foreign or {}))
+            self.ledgers.append(make_ledger(client, each, foreign={} if foreign is None else foreign))
         self.registry = CollectorRegistry()
         metrics = Metrics(self.registry, lambda: self.ledgers)
         self.allocator = Allocator(lambda: self.ledgers, below=lambda _: 0, metrics=metrics)
@@ -63,6 +63,39 @@ def static(text: str) -> Want:
 def run(scenario: Coroutine[Any, Any, None]) -> None:
     """In simulated time."""
     simulate(scenario)
+
+
+class TestRefusedAgainAndAgain:
+    """A Service that is given an address, is refused for some other reason, and comes again."""
+
+    def test_another_each_time_but_not_for_ever(self) -> None:
+        """B3: it gets another address each time, up to a bound; then those that it had, in turn. Others get on."""
+
+        async def scenario() -> None:
+            desk = Desk()
+            desk.allocator = Allocator(lambda: desk.ledgers, below=lambda _: 0, idle=lambda _: True)
+            first = [(await desk.take(IPV4))[0] for _ in range(MOST_IDLE)]
+            assert len(set(first)) == MOST_IDLE
+            assert [(await desk.take(IPV4))[0] for _ in range(2 * MOST_IDLE)] == 2 * first
+            assert (await desk.take(IPV4, service="default/other"))[0] not in first
+
+        run(scenario())
+
+    def test_what_a_service_has_is_not_idle(self) -> None:
+        """B3: addresses that Services have, or that others have by now, are not given again."""
+
+        async def scenario() -> None:
+            foreign: dict[int, str] = {}
+            desk = Desk(foreign=foreign)
+            held: set[str] = set()
+            desk.allocator = Allocator(lambda: desk.ledgers, below=lambda _: 0, idle=lambda each: str(each) not in held)
+            first = [(await desk.take(IPV4))[0] for _ in range(MOST_IDLE)]
+            foreign[DYNAMIC[0]] = "default/other"
+            assert (await desk.take(IPV4))[0] == first[1]
+            held.add(first[5])
+            assert (await desk.take(IPV4))[0] not in first
+
+        run(scenario())
 
 
 class TestDynamic:
@@ -288,6 +321,20 @@ class TestTransaction:
 
 class TestRelease:
     """Giving back, by what was given."""
+
+    def test_long_ago(self) -> None:
+        """B6, B7: who has an address gives it back, though its grant is forgotten; a late revert takes nothing back."""
+
+        async def scenario() -> None:
+            desk = Desk()
+            reverted, released = [await desk.allocator.allocate("default/web", [IPV4]) for _ in range(2)]
+            desk.store.edit(SMALL, recent="")
+            await reverted.revert()
+            assert len(desk.store.held(SMALL)) == 2
+            await desk.allocator.release(released.given)
+            assert desk.store.held(SMALL) == {SMALL.offset(reverted.given[0].address)}
+
+        run(scenario())
 
     def test_no_error(self) -> None:
         """B7: what is not allocated, or out of range, or of no range, is no error."""

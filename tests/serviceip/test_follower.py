@@ -7,13 +7,14 @@ import asyncio
 import pytest
 from structlog.testing import capture_logs
 
+from cidrella.kube.errors import KubeError, NoAnswerError
 from tests.kube.simulated import simulate
 from tests.serviceip.fakecluster import FakeCluster, desk_at, held
 from tests.serviceip.store import SMALL
 from tests.serviceip.test_desk import FLAG, give
 from tests.serviceip.test_repairer import ROUND, before_write, grant
 
-MOMENT = 0.1
+MOMENT = 0.2
 
 
 def test_a_service_that_is_gone_frees_its_address() -> None:
@@ -108,6 +109,56 @@ def test_an_address_that_another_service_has() -> None:
     simulate(scenario())
 
 
+def test_an_address_that_changes_hands() -> None:
+    """B8: what another Service has by the time of the write is not freed."""
+
+    async def scenario() -> None:
+        cluster = FakeCluster()
+        cluster.store.make(SMALL, (8,))
+        cluster.service("a/b", "10.96.0.9")
+        async with desk_at(cluster, FLAG):
+            await asyncio.sleep(1)
+
+            def comes() -> None:
+                cluster.service("a/c", "10.96.0.9")
+                cluster.overtake()
+
+            cluster.fault = before_write(1, comes)
+            cluster.services.delete("a/b")
+            await asyncio.sleep(1)
+            assert held(cluster) == ["10.96.0.9"]
+            assert cluster.events == [], "nothing had to be put back"
+
+    simulate(scenario())
+
+
+def test_an_outcome_that_nobody_knows() -> None:
+    """B6: where nobody can tell whether an address was freed, it is not freed again: it may be another's by now."""
+
+    async def scenario() -> None:
+        cluster = FakeCluster()
+        cluster.store.make(SMALL, (8,))
+        taken = cluster.store.objects["10.96.0.0-26"]["data"]
+        cluster.service("a/b", "10.96.0.9")
+        async with desk_at(cluster, FLAG):
+            await asyncio.sleep(1)
+
+            def lost(method: str, done: bool) -> KubeError | None:
+                if method != "PUT" or not done:
+                    return None
+                cluster.fault = lambda _method, _done: None
+                assert held(cluster) == []
+                cluster.store.edit(SMALL, data=taken, writes=[f"another.{number}" for number in range(64)])
+                return NoAnswerError("the reply was lost")
+
+            cluster.fault = lost
+            cluster.services.delete("a/b")
+            await asyncio.sleep(1)
+            assert held(cluster) == ["10.96.0.9"]
+
+    simulate(scenario())
+
+
 def test_a_service_that_comes_with_an_address() -> None:
     """B8: an address that the API server's own allocator gave is put back at once, and told; one of ours is not."""
 
@@ -180,7 +231,7 @@ def test_old_news_is_no_reason() -> None:
             cluster.away = True
             cluster.services.delete("a/b")
             await asyncio.sleep(4)  # less than a request bears with an outage
-            cluster.store.edit(SMALL, writes=["maker.1", "another.1"])
+            cluster.overtake()
             cluster.away = False
             await asyncio.sleep(1.5)
             assert held(cluster) == ["10.96.0.9"]

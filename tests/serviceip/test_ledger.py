@@ -300,6 +300,22 @@ class TestUnusable:
 
         simulate(scenario())
 
+    def test_mended_meanwhile(self) -> None:
+        """Who asks after it was mended is served, though a read is under way that began before."""
+
+        async def scenario() -> None:
+            bench = Bench(range="10.97.0.0/26")
+            early = asyncio.create_task(bench.first.refresh())
+            await asyncio.sleep(0.0015)
+            bench.store.edit(SMALL, range="10.96.0.0/26")
+            late = asyncio.create_task(bench.first.change(give("default/a", 0)))
+            with pytest.raises(CorruptAllocationError):
+                await early
+            await late
+            assert bench.held == {0}
+
+        simulate(scenario())
+
     def test_establish_missing(self) -> None:
         """B5: it is made from what Services have; of two who do, one is told that the other was faster."""
 

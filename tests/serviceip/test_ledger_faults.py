@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cidrella.kube.errors import ApiError, KubeError, MalformedReplyError, NoAnswerError
-from cidrella.serviceip.ledger import PATIENCE, REQUEST_SECONDS
+from cidrella.serviceip.ledger import PATIENCE
+from cidrella.serviceip.shelf import REQUEST_SECONDS
 from cidrella.serviceip.state import WRITES
 from tests.kube.simulated import simulate
 from tests.serviceip.store import SMALL, Store, StoreClient, give, make_ledger, next_writes
@@ -253,6 +254,8 @@ class TestTrouble:
             ledger = make_ledger(odd, identity="odd")
             assert await ledger.change(give("default/a", 0)) == "odd.1"
             assert bench.held == {0}
+            assert ledger.state is not None
+            assert ledger.state.version == str(bench.store.version)
 
         simulate(scenario())
 

@@ -199,21 +199,82 @@ def test_one_given_while_the_round_is_under_way() -> None:
 
 
 def test_a_service_that_comes_while_the_round_is_under_way() -> None:
-    """B8: nothing is freed that a Service has by the time of the write."""
+    """B8: nothing is freed that a Service has, or the API server itself has given, by the time of the write."""
 
     async def scenario() -> None:
         cluster = FakeCluster()
-        cluster.store.make(SMALL, (8, 9))
+        cluster.store.make(SMALL, (8, 9, 10, 20), recent=[grant(20, "a/known")])
+        cluster.service("a/known", "10.96.0.21")
         async with desk_at(cluster, FLAG):
             await asyncio.sleep(1.5 * ROUND)
 
             def comes() -> None:
                 cluster.service("a/b", "10.96.0.9")
-                cluster.store.edit(SMALL, writes=["w.9"])
+                cluster.addresses.put("10.96.0.10", spec={})
+                cluster.overtake()
 
             cluster.fault = before_write(1, comes)
-            await asyncio.sleep(2 * ROUND)
+            await asyncio.sleep(ROUND)
+            assert held(cluster) == ["10.96.0.9", "10.96.0.10", "10.96.0.21"]
+            assert cluster.events == [], "nothing had to be put back"
+
+    simulate(scenario())
+
+
+def test_a_watch_that_is_behind() -> None:
+    """B8: a round goes by a list that is newer than what it read, not by what the watch has told so far."""
+
+    async def scenario() -> None:
+        cluster = FakeCluster()
+        cluster.store.make(SMALL)
+        async with desk_at(cluster, FLAG) as desk:
+            await asyncio.sleep(0.5 * ROUND)
+            cluster.services.mute = True
+            given = await give(desk, "a/b")
+            cluster.service("a/b", given)
+            cluster.service("a/c", "10.96.0.9")
+            await asyncio.sleep(ROUND)
+            assert held(cluster) == sorted(["10.96.0.9", given], key=Address.parse)
+            await asyncio.sleep(4 * ROUND)
+            assert held(cluster) == sorted(["10.96.0.9", given], key=Address.parse)
+
+    simulate(scenario())
+
+
+def test_what_another_has_put_back() -> None:
+    """B8: only who puts an address back tells of it."""
+
+    async def scenario() -> None:
+        cluster = FakeCluster()
+        cluster.store.make(SMALL, (8,))
+        full = cluster.store.objects["10.96.0.0-26"]["data"]
+        cluster.service("a/b", "10.96.0.9")
+        async with desk_at(cluster, FLAG):
+            await asyncio.sleep(0.5 * ROUND)
+            cluster.store.edit(SMALL, data="")
+            cluster.fault = before_write(1, lambda: cluster.overtake(data=full))
+            await asyncio.sleep(ROUND)
             assert held(cluster) == ["10.96.0.9"]
+            assert cluster.events == []
+
+    simulate(scenario())
+
+
+def test_a_new_term_begins_without_strikes() -> None:
+    """B8: who leads again knows nothing of what happened meanwhile, and counts from none."""
+
+    async def scenario() -> None:
+        cluster = FakeCluster()
+        cluster.store.make(SMALL, (8,))
+        async with desk_at(cluster, FLAG) as desk:
+            await asyncio.sleep(1.5 * ROUND)
+            desk._stopped_leading()
+            await asyncio.sleep(1)
+            desk._began_to_lead()
+            await asyncio.sleep(1.9 * ROUND)
+            assert held(cluster) == ["10.96.0.9"]
+            await asyncio.sleep(0.2 * ROUND)
+            assert held(cluster) == []
 
     simulate(scenario())
 
@@ -227,13 +288,31 @@ def test_an_address_given_again() -> None:
         cluster.service("a/b", "10.96.0.9")
         async with desk_at(cluster, FLAG):
             await asyncio.sleep(1)
-            assert [each["service"] for each in cluster.store.objects["10.96.0.0-26"]["recent"]] == ["a/c"]
+            assert [each.service for each in cluster.store.recent(SMALL)] == ["a/c"]
             cluster.services.delete("a/b")
             await asyncio.sleep(1)
             assert held(cluster) == ["10.96.0.10"]
             await asyncio.sleep(3 * ROUND)
             assert held(cluster) == [], "nobody came for it in three rounds"
             assert "recent" not in cluster.store.objects["10.96.0.0-26"]
+
+    simulate(scenario())
+
+
+def test_an_address_given_once_more() -> None:
+    """B8: what was given again after it was read is remembered, whatever the list showed."""
+
+    async def scenario() -> None:
+        cluster = FakeCluster()
+        cluster.store.make(SMALL, (8,))
+        cluster.service("a/b", "10.96.0.9")
+        async with desk_at(cluster, FLAG):
+            await asyncio.sleep(0.5 * ROUND)
+            cluster.store.edit(SMALL, recent=[grant(8, "a/b", "w.1", again=True)])
+            later = [grant(8, "a/b", "w.2", again=True)]
+            cluster.fault = before_write(1, lambda: cluster.overtake(recent=later))
+            await asyncio.sleep(ROUND)
+            assert [each.write for each in cluster.store.recent(SMALL)] == ["w.2"]
 
     simulate(scenario())
 
@@ -281,8 +360,8 @@ def test_rounds_beside_busy_givers() -> None:
     async def scenario() -> None:
         cluster = FakeCluster()
         cluster.store.make(SMALL, (0, 1, 2))
-        async with desk_at(cluster, FLAG, repair_interval=5.0) as desk, desk_at(cluster, FLAG, identity="b") as other:
-            end = asyncio.get_running_loop().time() + 30
+        async with desk_at(cluster, FLAG, repair_interval=2.0) as desk, desk_at(cluster, FLAG, identity="b") as other:
+            end = asyncio.get_running_loop().time() + 10
             number = 0
             while asyncio.get_running_loop().time() < end:
                 number += 1

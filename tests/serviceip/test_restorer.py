@@ -100,7 +100,8 @@ def test_a_lost_object() -> None:
     simulate(scenario())
 
 
-def test_one_that_somebody_works_on() -> None:
+@pytest.mark.parametrize("mended", [True, False])
+def test_one_that_somebody_works_on(mended: bool) -> None:
     """B5: an object that is written again begins its time anew; one that was mended by hand is left as it is."""
 
     async def scenario() -> None:
@@ -110,15 +111,75 @@ def test_one_that_somebody_works_on() -> None:
         cluster.service("a/b", "10.96.0.9")
         async with desk_at(cluster, FLAG) as desk:
             await asyncio.sleep(1)
-            for number in range(3):
+            for number in range(1, 4):
                 cluster.store.edit(SMALL, data=bits(number, 9))
                 await asyncio.sleep(4)
-            assert desk.readiness()
-            cluster.store.edit(SMALL, data=sound)
+                assert cluster.store.objects[NAME]["data"] == bits(number, 9)
+            if mended:
+                cluster.store.edit(SMALL, data=sound)
             await until(lambda: not desk.readiness())
-            assert held(cluster) == ["10.96.0.8", "10.96.0.9"]
+            assert held(cluster) == (["10.96.0.8", "10.96.0.9"] if mended else ["10.96.0.9"])
             await asyncio.sleep(1)
-            assert "RangeAllocationRebuilt" not in cluster.reasons()
+            assert ("RangeAllocationRebuilt" in cluster.reasons()) != mended
+
+    simulate(scenario())
+
+
+def test_what_it_is_made_from() -> None:
+    """B5: an object is made from a list that was begun when it could not be used, whatever the watch has told."""
+
+    async def scenario() -> None:
+        cluster = FakeCluster()
+        cluster.store.make(SMALL, (8,))
+        cluster.service("a/b", "10.96.0.9")
+        async with desk_at(cluster, FLAG, repair_interval=1000.0) as desk:
+            await asyncio.sleep(1)
+            cluster.services.mute = True
+            cluster.services.delete("a/b")
+            cluster.service("a/c", "10.96.0.10")
+            cluster.store.delete(SMALL)
+            await until(desk.readiness)
+            await until(lambda: not desk.readiness())
+            assert held(cluster) == ["10.96.0.10"]
+
+    simulate(scenario())
+
+
+def test_only_the_repairer_makes_them() -> None:
+    """B6: a replica that does not lead sees that an object cannot be used, and leaves it."""
+
+    async def scenario() -> None:
+        cluster = FakeCluster()
+        cluster.store.make(SMALL)
+        async with desk_at(cluster, FLAG) as desk:
+            desk._stopped_leading()
+            cluster.store.edit(SMALL, data=bits(1, 9))
+            await asyncio.sleep(60)
+            assert "corrupt" in desk.readiness()[0]
+            assert cluster.store.objects[NAME]["data"] == bits(1, 9)
+            assert cluster.events == []
+            desk._began_to_lead()
+            await until(lambda: not desk.readiness())
+            await asyncio.sleep(1)
+            assert cluster.reasons() == ["RangeAllocationCorrupt", "RangeAllocationRebuilt"]
+
+    simulate(scenario())
+
+
+def test_a_range_that_is_given_up() -> None:
+    """B5: of the object of a range that is not used any more, nobody speaks."""
+
+    async def scenario() -> None:
+        cluster = FakeCluster()
+        cluster.cidr("kubernetes", FLAG)
+        cluster.cidr("more", "10.97.0.0/26")
+        async with desk_at(cluster, settle=30.0) as desk:
+            cluster.store.delete(SMALL)
+            await until(desk.readiness)
+            cluster.cidrs.delete("kubernetes")
+            await asyncio.sleep(1)
+            assert not desk._restorer.faults
+            assert desk.readiness() == []
 
     simulate(scenario())
 

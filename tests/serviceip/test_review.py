@@ -11,6 +11,7 @@ import pytest
 
 from cidrella.core.prefix import Family, Prefix
 from cidrella.model.admission import AdmissionRequest, AdmissionResponse
+from cidrella.serviceip import review
 from cidrella.serviceip.allocator import Allocator
 from cidrella.serviceip.ranges import KnownRange, Ranges, RefusedRange
 from cidrella.serviceip.review import MEMORY, MalformedError, Reviewer, UnavailableError
@@ -174,8 +175,7 @@ class TestGiven:
         office = Office()
         unnamed = ask(metadata={"generateName": "web-", "namespace": "default"}, uid="0123456789")
         answer(office, ask(), unnamed)
-        recent = office.store.objects["10.96.0.0-26"]["recent"]
-        assert [each["service"] for each in recent] == ["default/web", "default/web-*01234567"]
+        assert [each.service for each in office.store.recent(SMALL)] == ["default/web", "default/web-*01234567"]
 
     def test_a_refused_service_asks_again(self) -> None:
         """B6: a Service that the API server refused gets the address it chose when it comes again."""
@@ -252,6 +252,16 @@ class TestDenied:
             "10.96.0.10 is taken by the Service default/dns; choose another address, or leave out spec.clusterIP to be "
             "given one"
         )
+
+    @pytest.mark.parametrize(
+        ("parent", "whose"),
+        [("gateways edge/public", " by gateways edge/public"), ("", ""), ("a/b", " by the Service a/b")],
+    )
+    def test_an_address_that_the_api_server_has_given(self, parent: str, whose: str) -> None:
+        """B4: what has an IPAddress object is taken, whoever has it, Service or not."""
+        office = Office()
+        office.ledgers[:] = [make_ledger(office.client, SMALL, foreign={9: parent})]
+        assert refusal(office, ask({"clusterIP": "10.96.0.10"})).startswith(f"10.96.0.10 is taken{whose}; choose")
 
     def test_an_address_just_given(self) -> None:
         """B4: one whose Service is still on its way is taken, too."""
@@ -397,3 +407,24 @@ class TestSameQuestion:
 
         simulate(all_of_it())
         assert len(office.held()) == 4
+
+    def test_only_so_many(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """B6: of many the newest are remembered, and of a question without an answer nothing is, asked for or not."""
+        monkeypatch.setattr(review, "QUESTIONS_MAX", 2)
+        office = Office()
+
+        async def all_of_it() -> None:
+            reviewer = Reviewer(office, clock=asyncio.get_running_loop().time)
+            office.client.latency = lambda: 1.0
+            slow = [asyncio.create_task(reviewer.review(ask(uid=each), 0.5)) for each in "ab"]
+            await asyncio.sleep(0.1)
+            with pytest.raises(UnavailableError, match="too many questions at once"):
+                await reviewer.review(ask(uid="c"), WITHIN)
+            await asyncio.gather(*slow, return_exceptions=True)
+            await reviewer.close()
+            assert (reviewer._under_way, reviewer._answers) == ({}, {})
+            for number in range(5):
+                await reviewer.review(ask(uid=str(number)), WITHIN)
+            assert list(reviewer._answers) == ["3", "4"]
+
+        simulate(all_of_it())

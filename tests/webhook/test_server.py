@@ -14,7 +14,7 @@ import pytest
 
 from cidrella.kube.errors import ConfigError
 from cidrella.kube.listening import CannotListenError
-from cidrella.kube.tls import KeyPair
+from cidrella.kube.tls import KeyPair, serving_context
 from cidrella.model.admission import AdmissionRequest, AdmissionResponse, Status
 from cidrella.serviceip.review import MalformedError, UnavailableError
 from cidrella.webhook import server as server_module
@@ -292,7 +292,8 @@ class TestTls:
         asyncio.run(scenario())
 
     def test_nothing_below_1_2(self) -> None:
-        """B9: what is broken is not spoken."""
+        """B9: what is broken is not spoken, also where OpenSSL would still do it."""
+        assert serving_context(ISSUED.pair).minimum_version is ssl.TLSVersion.TLSv1_2
 
         async def scenario() -> None:
             async with webhook() as server:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from cidrella.app.serving import API_SERVER, find_book
+from cidrella.app.serving import API_SERVER, find_book, find_refused
 from cidrella.core.bands import Band
 from cidrella.model.serviceip import range_name
 
@@ -20,7 +20,8 @@ class Answer(NamedTuple):
     """Whether an address can be had."""
 
     address: Address
-    available: bool
+    available: bool | None
+    """None: that is not for us to say, for the address is not managed here."""
     why: str
     range: Prefix | None = None
     band: Band | None = None
@@ -52,8 +53,7 @@ def check(standing: ServiceStanding, address: Address) -> Answer:
     book = find_book(standing.books, address)
     seat = standing.seats.get(address)
     if book is None:
-        why = _out_of_range(standing, address)
-        return Answer(address, available=False, why=f"{_had(seat)}, and {why}" if seat else why, seat=seat)
+        return _check_elsewhere(standing, address, seat)
     band = book.band(address)
     if seat is not None:
         why = _had(seat) or _set(seat, range_name(book.cidr))
@@ -65,6 +65,17 @@ def check(standing: ServiceStanding, address: Address) -> Answer:
         advice = book.why_static() if band is Band.DYNAMIC else ""
         return Answer(address, True, "nobody has it", book.cidr, band, None, advice)
     return Answer(address, False, why, book.cidr, band, seat)
+
+
+def _check_elsewhere(standing: ServiceStanding, address: Address, seat: Seat | None) -> Answer:
+    """The answer for an address that no range in use gives."""
+    refused = find_refused(standing.refused, address)
+    if refused is None:
+        why = _out_of_range(standing, address)
+        return Answer(address, available=False, why=f"{_had(seat)}, and {why}" if seat else why, seat=seat)
+    if seat is not None:
+        return Answer(address, available=False, why=_had(seat), seat=seat)
+    return Answer(address, None, f"is not managed here (range refused: {refused}); Kubernetes decides")
 
 
 def _free_static(book: Book, reserved: Address | None, count: int) -> Iterator[Address]:
@@ -101,8 +112,5 @@ def _out_of_range(standing: ServiceStanding, address: Address) -> str:
         if book.cidr.family is address.family and book.cidr.network <= address.number <= book.cidr.last:
             first, last = map(book.known.range.address, (0, book.known.range.usable - 1))
             return f"of {book.cidr}, only {first} - {last} are given"
-    for each in standing.refused:
-        if each.cidr.family is address.family and each.cidr.network <= address.number <= each.cidr.last:
-            return str(each)
     ranges = ", ".join(str(book.cidr) for book in standing.books) or "none in use"
     return f"it is in no range of Services (there is {ranges})"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from cidrella.core.address import Address
 from cidrella.core.bands import Band
 from cidrella.core.bitmap import Bitmap
-from cidrella.core.prefix import PrefixError
+from cidrella.core.prefix import Prefix, PrefixError
 from cidrella.core.repair import Finding, ServiceHolding, Wrong, plan_repair
 from cidrella.model.chosen import chosen_by, seen_service
 from cidrella.model.serviceip import range_name, seen_ip_address, seen_service_cidr
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from cidrella.app.inventory import ServiceInventory
-    from cidrella.core.prefix import Family, Prefix
+    from cidrella.core.prefix import Family
     from cidrella.serviceip.ranges import KnownRange, Ranges, RefusedRange
 
 API_SERVER: Final = "default/kubernetes"
@@ -132,6 +132,7 @@ class ServiceStanding:
     seats: Mapping[Address, Seat]
     """Every address that is taken, also those in no range, in order."""
     remarks: tuple[Remark, ...]
+    """First those about ranges, which concern every answer; then those about Services."""
     reserved: Address | None
     """What the API server will take for itself, where it has not yet."""
 
@@ -227,9 +228,16 @@ class _Stocktaking:
         return first.range.address(0)
 
     def _faults(self, books: Sequence[Book]) -> Iterator[Remark]:
-        """What a repair loop would find. Where there is no RangeAllocation, nothing is missing from it."""
+        """What a repair loop would find. Where there is no RangeAllocation, nothing is missing from it.
+
+        An address of a range that is not used is Kubernetes' own affair.
+        """
         bitmaps = [(book.known.range, book.state.bitmap if book.state else book.taken) for book in books]
         for finding in plan_repair(bitmaps, self._holdings, {}).findings:
+            if finding.wrong is Wrong.OUT_OF_RANGE:
+                address = Address.parse_lenient(finding.address)
+                if find_refused(self._ranges.refused, address) is not None:
+                    continue
             yield Remark(finding.wrong.value, finding.service, finding.address, _words(finding))
 
     def _chosen_badly(self, books: Sequence[Book]) -> Iterator[Remark]:
@@ -244,6 +252,12 @@ class _Stocktaking:
 def find_book(books: Iterable[Book], address: Address) -> Book | None:
     """The range that gives an address."""
     return next((book for book in books if book.known.range.offset(address) is not None), None)
+
+
+def find_refused(refused: Iterable[RefusedRange], address: Address) -> RefusedRange | None:
+    """The range that an address is in, of those that are not used."""
+    alone = Prefix(address.family, address.number, address.family.bits)
+    return next((each for each in refused if each.cidr.contains(alone)), None)
 
 
 def _words(finding: Finding) -> str:

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from cidrella.app.choosing import check, next_static
 from cidrella.app.inventory import printable
-from cidrella.app.serving import NoRangesError, find_book, take_stock_of_services
+from cidrella.app.serving import NoRangesError, find_book, find_refused, take_stock_of_services
 from cidrella.cli import shared, source
 from cidrella.cli.bar import drawn
 from cidrella.cli.structured import structured
@@ -57,11 +57,11 @@ def services(
         ),
     ] = None,
     checked: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--check", metavar="IP", help="Say whether an address can be had, and who has it.", show_default=False
         ),
-    ] = "",
+    ] = None,
     kubeconfig: source.Kubeconfig = "",
     context: source.Context = "",
     service_cluster_ip_range: ServiceRanges = "",
@@ -72,11 +72,12 @@ def services(
     The static band is for addresses that people choose; Services that choose none are given one of the dynamic band
     first. Read from the cluster, or from files, whether or not a webhook runs. Nothing is changed anywhere.
 
-    Exit code 0: all is said, or the address can be had. 3: it cannot, or fewer than N are free. 2: the input is wrong.
+    Exit code 0: all is said, or the address can be had. 3: it cannot, or that is for Kubernetes to decide, or fewer
+    than N are free. 2: the input is wrong.
     """
-    if checked and static is not None:
+    if checked is not None and static is not None:
         raise typer.BadParameter("--check and --next-static ask different things; ask one")
-    address = _address(checked) if checked else None
+    address = _address(checked) if checked is not None else None
     flag = shared.parse_service_ranges(service_cluster_ip_range)
     inventory = source.services_from_either(
         filename, files, recursive=recursive, kubeconfig=kubeconfig, context=context
@@ -85,8 +86,8 @@ def services(
         standing = take_stock_of_services(inventory, flag)
     except NoRangesError as error:
         raise typer.BadParameter(str(error)) from error
-    for refused in standing.refused:
-        shared.warn(str(refused))
+    for each in (*map(str, standing.refused), *(_told(each) for each in standing.remarks if not each.service)):
+        shared.warn(printable(each))
     if address is not None:
         _tell_answer(check(standing, address), output)
     elif static is not None:
@@ -106,9 +107,9 @@ def _tell_answer(answer: Answer, output: shared.Output) -> None:
     if output is not shared.Output.TABLE:
         typer.echo(structured({"check": _answer_as_object(answer)}, output), nl=False)
     else:
-        can = "can be had" if answer.available else "cannot be had"
+        can = {True: "can be had: ", False: "cannot be had: ", None: ""}[answer.available]
         where = f" ({_where(answer)})" if answer.range else ""
-        typer.echo(printable(f"{answer.address} {can}: {answer.why}{where}"))
+        typer.echo(printable(f"{answer.address} {can}{answer.why}{where}"))
         if answer.advice:
             shared.warn(answer.advice)
     if not answer.available:
@@ -146,10 +147,11 @@ def _tell_all(standing: ServiceStanding, output: shared.Output, *, every: bool) 
     if len(shown) < len(seats):
         text += f"and {len(seats) - len(shown)} more; --all lists them\n"
     typer.echo(text, nl=False)
-    for remark in standing.remarks[:_LINES]:
+    remarks = [each for each in standing.remarks if each.service]
+    for remark in remarks[:_LINES]:
         shared.warn(printable(_told(remark)))
-    if len(standing.remarks) > _LINES:
-        shared.warn(f"and {len(standing.remarks) - _LINES} more; -o json has them all")
+    if len(remarks) > _LINES:
+        shared.warn(f"and {len(remarks) - _LINES} more; -o json has them all")
 
 
 def _told(remark: Remark) -> str:
@@ -184,7 +186,7 @@ def _seats_table(standing: ServiceStanding, seats: list[Seat]) -> str:
 def _band(standing: ServiceStanding, seat: Seat) -> str:
     book = find_book(standing.books, seat.address)
     if book is None:
-        return "out of range"
+        return "not managed" if find_refused(standing.refused, seat.address) else "out of range"
     band = book.band(seat.address)
     return band.value if band else "-"
 

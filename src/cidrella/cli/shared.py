@@ -125,7 +125,7 @@ def read_sound_input(files: list[str] | None, more: list[str] | None, *, recursi
 def parse_service_ranges(text: str) -> list[Prefix]:
     """The flag's ranges. One with host bits set is masked, with a warning, as the flag's other readers do."""
     ranges: list[Prefix] = []
-    for part in filter(None, (part.strip() for part in text.split(","))):
+    for part in (part.strip() for part in text.split(",")) if text.strip() else ():
         try:
             cidr = Prefix.parse_lenient(part)
         except PrefixError as error:

@@ -33,6 +33,7 @@ from cidrella.kube.duty import Duty
 from cidrella.kube.election import Elector
 from cidrella.kube.events import Recorder, Reference
 from cidrella.kube.limiter import AdaptiveLimit
+from cidrella.kube.parts import run_parts
 from cidrella.kube.readiness import not_followed, not_led
 from cidrella.kube.reflector import Reflector
 from cidrella.kube.reflector_settings import Absence, ReflectorSettings
@@ -41,7 +42,7 @@ from cidrella.model.objects import NODES_PATH, SERVICE_CIDRS_PATH
 from cidrella.model.reading import read_node, read_service_ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from cidrella.controller.installed import Installed
     from cidrella.controller.metrics import Metrics
@@ -176,34 +177,21 @@ class Controller:
         if self._flags.allocate:
             writing.append(self._allocation.run())
         following = [each.run() for each in self._reflectors.values()]
-        tasks = [asyncio.ensure_future(each) for each in (*writing, *following, self._recorder.run())]
-        lead = asyncio.ensure_future(self._elector.run() if self._elector else self._lead_alone())
-        try:
-            done, _ = await asyncio.wait([*tasks, lead, self._failed], return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
-            raise AssertionError("a part of the controller ended")
-        finally:
-            await self._stop(tasks, lead)
+        lead = self._elector.run() if self._elector else self._lead_alone()
+        parts = [lead, *writing, *following, self._recorder.run()]
+        await run_parts(parts, self._failed, self._finish, "the controller")
 
     async def _lead_alone(self) -> None:
         self._began_to_lead()
         await asyncio.Event().wait()
 
-    async def _stop(self, tasks: Sequence[asyncio.Future[None]], lead: asyncio.Future[None]) -> None:
+    async def _finish(self) -> None:
         self._duty.lay_down()
         if not await self._allocation.finish(_FINISH) and self._elector is not None:
             _log.warning("blocks may yet be written: the lease is left to run out, for nobody else is to give them")
             self._elector.keep()
         if self._start is not None:
             self._start.cancel()
-        for task in (lead, *tasks):
-            task.cancel()
-        self._failed.cancel()
-        ended = await asyncio.gather(lead, *tasks, return_exceptions=True)
-        for error in ended:
-            if isinstance(error, Exception):
-                _log.error("a part of the controller failed", error=repr(error))
 
     # Leading
 

@@ -12,7 +12,6 @@ from msgspec import Raw, Struct, field
 
 API_VERSION: Final = "admission.k8s.io/v1"
 KIND: Final = "AdmissionReview"
-JSON_PATCH: Final = "JSONPatch"
 
 
 class ServiceMeta(Struct, rename="camel", frozen=True, kw_only=True):
@@ -33,7 +32,6 @@ class ServiceSpec(Struct, rename="camel", frozen=True, kw_only=True):
     cluster_ips: list[str] | None = field(default=None, name="clusterIPs")
     ip_families: list[str] | None = None
     ip_family_policy: str | None = None
-    selector: dict[str, str] | None = None
 
 
 class Service(Struct, frozen=True, kw_only=True):
@@ -82,7 +80,6 @@ class AdmissionResponse(Struct, rename="camel", omit_defaults=True, frozen=True,
     patch: bytes | None = None
     patch_type: Literal["JSONPatch"] | None = None
     warnings: list[str] = field(default_factory=list)
-    audit_annotations: dict[str, str] = field(default_factory=dict)
 
 
 class AdmissionReview(Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True):

@@ -46,7 +46,6 @@ _ALLOCATION_COLUMNS: Final = (("Range", "string", ".range", "The range"), _AGE)
 _PLAIN: Final[Mapping[type[types.Type], Schema]] = {
     types.StrType: {"type": "string"},
     types.BytesType: {"type": "string"},  # in base64
-    types.BoolType: {"type": "boolean"},
     types.IntType: {"type": "integer", "format": "int64"},
 }
 

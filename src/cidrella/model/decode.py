@@ -80,10 +80,10 @@ class _Walk:
                 return {key: self._entry(key, each, inner, path) for key, each in given.items()}
             case types.ListType(item_type=inner), list():
                 return [self.read(each, inner, (*path, index)) for index, each in enumerate(value)]
+            case types.StrType() | types.BytesType(), str() if isinstance(info, types.StrType) or _is_base64(value):
+                return value
             case types.IntType(), int() | float() if _is_whole(value):
                 return int(value)
-        if _is_plain(value, info):
-            return value
         self._wrong(path, f"must be {_NAMES[type(info)]}, not {_told(value)}{_advice(value, info)}")
         return value
 
@@ -119,7 +119,6 @@ _NAMES: Mapping[type[types.Type], str] = {
     types.ListType: "a list",
     types.StrType: "text",
     types.IntType: "a whole number",
-    types.BoolType: "true or false",
     types.BytesType: "bytes in base64",
 }
 
@@ -140,18 +139,12 @@ def _is_whole(value: float) -> bool:
     return not isinstance(value, bool) and value == value // 1
 
 
-def _is_plain(value: object, info: types.Type) -> bool:
-    """Whether it is one of those that are what they are."""
-    match info, value:
-        case (types.StrType(), str()) | (types.BoolType(), bool()):
-            return True
-        case types.BytesType(), str():
-            try:
-                b64decode(value, validate=True)
-            except ValueError:
-                return False
-            return True
-    return False
+def _is_base64(text: str) -> bool:
+    try:
+        b64decode(text, validate=True)
+    except ValueError:
+        return False
+    return True
 
 
 def _told(value: object) -> str:

@@ -245,15 +245,15 @@ ROOT: Final[Schema] = {
 # server: the repair loop finds a corrupt one and puts it right, and a rule would be paid for with every write.
 _BITS_MAX: Final = 174_764
 """An IPv4 /12, the largest range that is served, in base64."""
-_GRANTS_MAX: Final = 1024
-_WRITES_MAX: Final = 1024
-_WORD_MAX: Final = 1024
+_GRANTS_MAX: Final = 1 << 18
+_WRITES_MAX: Final = 1 << 14
+_WORD_MAX: Final = 1 << 10
 """Bounds that keep rubbish from growing to what an object can hold; what we write stays far below them."""
 SERVICE_RANGE: Final[Schema] = {
     "maxLength": CIDR_MAX,
     "x-kubernetes-validations": [rule("isCIDR(self)", NOT_A_RANGE.format(example="10.96.0.0/16"))],
 }
 BITS: Final[Schema] = {"maxLength": _BITS_MAX}
-FEW_GRANTS: Final[Schema] = {"maxItems": _GRANTS_MAX}
-FEW_WRITES: Final[Schema] = {"maxItems": _WRITES_MAX, "items": {"maxLength": _WORD_MAX}}
+FEW_GRANTS: Final[Schema] = {"maxLength": _GRANTS_MAX}
+FEW_WRITES: Final[Schema] = {"maxLength": _WRITES_MAX}
 TERM: Final[Schema] = {"maxLength": _WORD_MAX}

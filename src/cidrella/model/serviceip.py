@@ -6,6 +6,8 @@ Rules:
 
 - A RangeAllocation has the fields of the kind of that name that Kubernetes keeps to itself (`range`, `data`), so that
   either can read the other's (B5), and beside them what lets many writers know what became of a write.
+- `recent` and `writes` are texts and not lists: the API server looks at every entry of a list with every write, and
+  the writing of one with hundreds of them takes it three times as long.
 - What cannot be read is told apart from what is missing: a corrupt RangeAllocation is one with a problem, and can be
   replaced (its version is known); what has no name is no object and raises `msgspec.ValidationError`.
 - Namespaced objects are known as "namespace/name", as everywhere.
@@ -25,6 +27,8 @@ from cidrella.model.objects import ObjectMeta, ServiceCIDR
 from cidrella.model.reading import seen_service_ranges
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from cidrella.core.prefix import Prefix
 
     Json = bytes | Raw
@@ -42,15 +46,15 @@ HEADLESS: Final = "None"
 _SERVICES: Final = ("", "services")
 
 
-class Grant(Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True):
+class Grant(NamedTuple):
     """An address that was given, to whom, and by which write."""
 
-    address: Annotated[str, Meta(description="The address.")]
-    service: Annotated[str, Meta(description="The Service that asked for it, as namespace/name.")]
-    write: Annotated[str, Meta(description="The write that gave it.")]
-    again: Annotated[
-        bool, Meta(description="It was given to the same Service before: no word on that one's end frees it.")
-    ] = False
+    address: str
+    service: str
+    """The Service that asked for it, as namespace/name."""
+    write: str
+    again: bool = False
+    """It was given to the same Service before: no word on that one's end frees it."""
 
 
 class RangeAllocation(Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True):
@@ -69,12 +73,17 @@ class RangeAllocation(Struct, rename="camel", omit_defaults=True, frozen=True, k
             extra_json_schema=rules.BITS,
         ),
     ]
-    recent: Annotated[list[Grant], Meta(description="What was given last.", extra_json_schema=rules.FEW_GRANTS)] = (
-        field(default_factory=list)
-    )
+    recent: Annotated[
+        str,
+        Meta(
+            description="What was given last, a line for each: the address, the Service, the write that gave it, and "
+            "the word again if it was given to the same Service before.",
+            extra_json_schema=rules.FEW_GRANTS,
+        ),
+    ] = ""
     writes: Annotated[
-        list[str], Meta(description="The last writes, the newest at the end.", extra_json_schema=rules.FEW_WRITES)
-    ] = field(default_factory=list)
+        str, Meta(description="The last writes, the newest at the end.", extra_json_schema=rules.FEW_WRITES)
+    ] = ""
     repairer: Annotated[
         str, Meta(description="The term of the one that may free what nobody has.", extra_json_schema=rules.TERM)
     ] = ""
@@ -164,7 +173,12 @@ class ServiceSpec(Struct, rename="camel"):
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """As they are written; none for one that is headless or has yet to get any."""
+        """As they are written; none for one that is headless or has yet to get any.
+
+        An ExternalName has none: what an update to it says of addresses is stored as it is, and given to nobody.
+        """
+        if self.type == "ExternalName":
+            return ()
         texts = self.cluster_ips or (self.cluster_ip or "",)
         return tuple(text for text in texts if text not in {"", HEADLESS})
 
@@ -218,6 +232,32 @@ def range_name(cidr: Prefix) -> str:
     if cidr.family is Family.IPV6:
         address = ipaddress.IPv6Address(cidr.network).exploded.replace(":", "-")
     return f"{address}-{length}"
+
+
+def grants_text(grants: Iterable[Grant]) -> str:
+    """Grants as `recent` has them.
+
+    >>> print(grants_text([Grant("10.96.0.1", "default/web", "w.1"), Grant("10.96.0.2", "default/web", "w.2", True)]))
+    10.96.0.1 default/web w.1
+    10.96.0.2 default/web w.2 again
+    """
+    return "\n".join([" ".join(each[:3]) + (" again" if each.again else "") for each in grants])
+
+
+def read_grants(text: str) -> list[Grant]:
+    r"""The grants of `recent`; lines that are none are left out.
+
+    >>> read_grants("10.96.0.1 default/web w.1 again\nrubbish")
+    [Grant(address='10.96.0.1', service='default/web', write='w.1', again=True)]
+    """
+    found = []
+    for line in text.split("\n"):
+        match line.split(" "):
+            case [address, service, write]:
+                found.append(Grant(address, service, write))
+            case [address, service, write, "again"]:
+                found.append(Grant(address, service, write, again=True))
+    return found
 
 
 def read_range_allocation(raw: Json) -> SeenRangeAllocation:

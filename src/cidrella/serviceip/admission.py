@@ -84,7 +84,6 @@ class _Fields:
     addresses: tuple[str, ...]
     families: tuple[str, ...]
     policy: str
-    selects: bool
 
     @classmethod
     def of(cls, spec: ServiceSpec) -> _Fields:
@@ -94,7 +93,6 @@ class _Fields:
             tuple(spec.cluster_ips or ()),
             tuple(spec.ip_families or ()),
             spec.ip_family_policy or "",
-            bool(spec.selector),
         )
 
     @property

@@ -7,6 +7,9 @@ Theory of operation:
 - An address that is named comes from the range that has it, whichever band it is in (B4).
 - The families of a Service are asked at the same time. If one fails, what the other gave is given back. What cannot be
   given back, because the API is away, is freed by the repairer.
+- A Service that is refused after it was given an address, and comes again and again, gets another one each time: it may
+  be the address that was refused. But only so often: then it gets those that it had before, in turn. Else one Service
+  in a hot loop would use up a range before the repairer has freed anything.
 - Addresses that the API server's own allocator has given (`Ledger.foreign`) are never drawn, and those who name one are
   told whose it is.
 """
@@ -15,14 +18,16 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import structlog
 
 from cidrella.core.bands import Band
 from cidrella.core.draw import draw
 from cidrella.serviceip.errors import FullError, NoRangeError, OutOfRangeError, TakenError
+from cidrella.serviceip.state import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -31,9 +36,13 @@ if TYPE_CHECKING:
     from cidrella.core.prefix import Family, Prefix
     from cidrella.serviceip.ledger import Ledger
     from cidrella.serviceip.metrics import Metrics
-    from cidrella.serviceip.state import State
+
+    How = Callable[[State, int, str], None]
 
 _log = structlog.get_logger()
+
+MOST_IDLE: Final = 16
+"""How many addresses that nobody has, as far as is known, one Service was given of late before it gets no other."""
 
 
 class Want(NamedTuple):
@@ -73,20 +82,25 @@ class Transaction:
     async def revert(self) -> None:
         """Give them back, unless they are committed or given back already. Says in the log what it cannot do."""
         given, self._open = self._open, []
-        await _give_back(given)
+        await _give_back(given, State.revert)
 
 
 class Allocator:
-    """Gives addresses of the ranges that `ledgers` returns, in their order. `below(n)` draws from 0 to n - 1."""
+    """Gives addresses of the ranges that `ledgers` returns, in their order. `below(n)` draws from 0 to n - 1.
+
+    `idle` says of an address that was given whether no Service is known to have it.
+    """
 
     def __init__(
         self,
         ledgers: Callable[[], Sequence[Ledger]],
         *,
         below: Callable[[int], int] = secrets.randbelow,
+        idle: Callable[[Address], bool] = lambda _: False,
         metrics: Metrics | None = None,
     ) -> None:
         self._ledgers = ledgers
+        self._idle = idle
         self._below = below
         self._metrics = metrics
 
@@ -101,20 +115,20 @@ class Allocator:
             failures = [each for each in await asyncio.gather(*asked, return_exceptions=True) if each is not None]
             given = [found[number] for number in sorted(found)]
         except asyncio.CancelledError:
-            _give_back_later(() if dry_run else found.values())
+            _give_back_later(() if dry_run else found.values(), State.revert)
             raise
         if failures:
-            await _give_back(() if dry_run else given)
+            await _give_back(() if dry_run else given, State.revert)
             raise failures[0]
         return Transaction(given, dry_run=dry_run)
 
     async def release(self, given: Iterable[Given]) -> None:
-        """Give addresses back. What is not allocated any more, or of no range, is no error (B7).
+        """Give back addresses that one has still. What is not allocated, or of no range, is no error (B7).
 
         Says in the log what it cannot do: the repairer frees what nobody has.
         """
         ledgers = {ledger.range.cidr: ledger for ledger in self._ledgers()}
-        await _give_back([(ledgers[each.cidr], each) for each in given if each.cidr in ledgers])
+        await _give_back([(ledgers[each.cidr], each) for each in given if each.cidr in ledgers], State.release)
 
     async def _serve(
         self, service: str, want: Want, number: int, found: dict[int, tuple[Ledger, Given]], *, dry_run: bool
@@ -142,11 +156,24 @@ class Allocator:
             raise NoRangeError(family)
         for ledger, bands in _steps(ledgers):
             try:
-                edit = partial(_grant_any, ledger=ledger, bands=bands, service=service, below=self._below)
+                edit = partial(self._grant_any, ledger=ledger, bands=bands, service=service)
                 return ledger, await _changed(ledger, edit, dry_run=dry_run)
             except FullError:
                 continue
         raise FullError(ledger.range.cidr for ledger in ledgers)
+
+    def _grant_any(self, state: State, *, ledger: Ledger, bands: Iterable[Band], service: str) -> Given:
+        idle = [each for each in state.given_to(service) if self._idle(state.range.address(each))]
+        if len(idle) >= MOST_IDLE:
+            for offset in idle:
+                if offset not in ledger.foreign:
+                    with suppress(TakenError):  # there are too many of these already
+                        return _grant(state, offset, service)
+        for band in bands:
+            drawn = draw(state.bitmap, state.range.bounds(band), self._below, ledger.foreign)
+            if drawn is not None:
+                return _grant(state, drawn, service)
+        raise FullError((state.range.cidr,))
 
 
 def _steps(ledgers: Sequence[Ledger]) -> list[tuple[Ledger, tuple[Band, ...]]]:
@@ -169,17 +196,7 @@ async def _name(service: str, address: Address, ledgers: Sequence[Ledger], *, dr
 
 
 async def _changed(ledger: Ledger, edit: Callable[[State], Given], *, dry_run: bool) -> Given:
-    return await (ledger.peek(edit) if dry_run else ledger.change(edit, undo=_release))
-
-
-def _grant_any(
-    state: State, *, ledger: Ledger, bands: Iterable[Band], service: str, below: Callable[[int], int]
-) -> Given:
-    for band in bands:
-        offset = draw(state.bitmap, state.range.bounds(band), below, ledger.foreign)
-        if offset is not None:
-            return _grant(state, offset, service)
-    raise FullError((state.range.cidr,))
+    return await (ledger.peek(edit) if dry_run else ledger.change(edit, undo=_revert))
 
 
 def _grant_named(state: State, *, ledger: Ledger, offset: int, service: str) -> Given:
@@ -195,22 +212,26 @@ def _grant(state: State, offset: int, service: str) -> Given:
     return Given(state.range.address(offset), state.last_write, state.range.cidr, state.range.band(offset))
 
 
-def _release(state: State, given: Given) -> None:
+def _revert(state: State, given: Given) -> None:
+    _end(state, given, State.revert)
+
+
+def _end(state: State, given: Given, how: How) -> None:
     offset = state.range.offset(given.address)
     if offset is not None:
-        state.release(offset, given.write)
+        how(state, offset, given.write)
 
 
-async def _give_back(given: Iterable[tuple[Ledger, Given]]) -> None:
+async def _give_back(given: Iterable[tuple[Ledger, Given]], how: How) -> None:
     """Give addresses back, and wait for it. It goes on if whoever waits is cancelled."""
-    if under_way := _give_back_later(given):
+    if under_way := _give_back_later(given, how):
         await asyncio.wait(under_way)
 
 
-def _give_back_later(given: Iterable[tuple[Ledger, Given]]) -> list[asyncio.Future[None]]:
+def _give_back_later(given: Iterable[tuple[Ledger, Given]], how: How) -> list[asyncio.Future[None]]:
     under_way = []
     for ledger, each in given:
-        released = ledger.submit(partial(_release, given=each), once=True)
+        released = ledger.submit(partial(_end, given=each, how=how), once=True)
         released.add_done_callback(partial(_say_if_failed, each))
         under_way.append(released)
     return under_way

@@ -23,6 +23,7 @@ from cidrella.kube.client import METADATA_ONLY
 from cidrella.kube.election import Elector
 from cidrella.kube.errors import ApiError, KubeError
 from cidrella.kube.events import Recorder
+from cidrella.kube.parts import run_parts
 from cidrella.kube.readiness import not_followed, not_led
 from cidrella.kube.reflector import Reflector
 from cidrella.kube.reflector_settings import Absence, ReflectorSettings
@@ -48,8 +49,6 @@ from cidrella.serviceip.restorer import Restorer
 from cidrella.serviceip.tenure import Tenure
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from prometheus_client import CollectorRegistry
 
     from cidrella.core.address import Address
@@ -141,7 +140,7 @@ class Desk:
             settle=settings.settle,
         )
         metrics = Metrics(registry, self._books.ledgers)
-        self.allocator = Allocator(self._books.giving, metrics=metrics)
+        self.allocator = Allocator(self._books.giving, idle=lambda address: not self.holder(address), metrics=metrics)
 
     def _make_elector(self, election: ElectionSettings) -> Elector:
         return Elector(
@@ -203,7 +202,10 @@ class Desk:
         return False
 
     def readiness(self) -> list[str]:
-        """What keeps this replica from serving; nothing where it is ready."""
+        """What keeps this replica from serving; nothing where it is ready.
+
+        A range that has just come, and whose object is still to be made, keeps nobody if another of its family gives.
+        """
         missing = not_followed(self._reflectors)
         if self._keeper.trouble:
             missing.append(self._keeper.trouble)
@@ -211,23 +213,20 @@ class Desk:
             missing.append("there is no range of Services: neither a ServiceCIDR nor --service-cluster-ip-range")
         used = {each.range.cidr.family for each in self.ranges.known}
         missing += [str(each) for each in self.ranges.refused if each.cidr.family not in used]
-        return missing + list(self._restorer.faults.values()) + not_led(self._elector)
+        faults = self._restorer.faults
+        for ledger in self._books.giving():
+            if ledger in faults or ledger.state is None:
+                missing.append(faults.get(ledger, f"what is given of {ledger.range.cidr} is not known yet"))
+        return missing + not_led(self._elector)
 
     # The life of a replica
 
     async def run(self) -> None:
         """Work until cancelled; then let writes come home, release the lease and return. Raises what it died of."""
         following = [each.run() for each in self._reflectors.values()]
-        parts = [*following, self._recorder.run(), self._follower.run(), self._keep()]
-        tasks = [asyncio.ensure_future(each) for each in parts]
-        lead = asyncio.ensure_future(self._elector.run() if self._elector else self._lead_alone())
-        try:
-            done, _ = await asyncio.wait([*tasks, lead, self._failed], return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
-            raise AssertionError("a part of the desk ended")
-        finally:
-            await self._stop(tasks, lead)
+        lead = self._elector.run() if self._elector else self._lead_alone()
+        parts = [lead, *following, self._recorder.run(), self._follower.run(), self._keep()]
+        await run_parts(parts, self._failed, self._finish, "the desk")
 
     async def _keep(self) -> None:
         for each in self._reflectors.values():
@@ -238,18 +237,11 @@ class Desk:
         self._began_to_lead()
         await asyncio.Event().wait()
 
-    async def _stop(self, tasks: Sequence[asyncio.Future[None]], lead: asyncio.Future[None]) -> None:
+    async def _finish(self) -> None:
         self._tenure.lay_down()
         if self._start is not None:
             self._start.cancel()
         await asyncio.gather(*(each.finish(_FINISH) for each in self._books.ledgers()))
-        for task in (lead, *tasks):
-            task.cancel()
-        self._failed.cancel()
-        ended = await asyncio.gather(lead, *tasks, return_exceptions=True)
-        for error in ended:
-            if isinstance(error, Exception):
-                _log.error("a part of the desk failed", error=repr(error))
 
     # Leading
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import structlog
 
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from cidrella.serviceip.tenure import Tenure
 
 _log = structlog.get_logger()
+
+_PACE: Final = 0.1
+"""Seconds between two turns. Services that come or go in one are looked up and entered together."""
 
 
 class _Loss(NamedTuple):
@@ -90,6 +93,7 @@ class Follower:
             self._wake.clear()
             news, self._news = self._news, defaultdict(_News)
             await asyncio.gather(*(self._enter(ledger, each, self._term) for ledger, each in news.items()))
+            await asyncio.sleep(_PACE)
 
     async def _enter(self, ledger: Ledger, news: _News, term: str) -> None:
         try:

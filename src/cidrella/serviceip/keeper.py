@@ -103,9 +103,9 @@ class Keeper:
         stored = {cidr for name in uids if (cidr := named_range(name)) is not None}
         self._books.update(find_ranges(self._ranges, self._cidrs.values(), stored, banded=self._banded))
         self._restorer.keep_only(self._books.ledgers())
-        self._looked.set()
         for ledger in self._books.ledgers():
             await self._restorer.look(ledger, uids.get(range_name(ledger.range.cidr), ""))
+        self._looked.set()
 
     async def _list(self) -> dict[str, str]:
         """The uids of all RangeAllocations, by name. Raises KubeError."""

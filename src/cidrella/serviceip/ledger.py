@@ -26,26 +26,23 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-import msgspec
 import structlog
 
 from cidrella.core.bitmap import Bitmap
 from cidrella.kube.backoff import Backoff
-from cidrella.kube.client import METADATA_ONLY
-from cidrella.kube.errors import ApiError, KubeError, MalformedReplyError, NoAnswerError
+from cidrella.kube.errors import ApiError, KubeError
 from cidrella.model.objects import ObjectMeta
-from cidrella.model.serviceip import RANGE_ALLOCATIONS_PATH, range_name, read_range_allocation
-from cidrella.serviceip.errors import MissingAllocationError, Refusal, UnusableError
+from cidrella.serviceip.errors import Refusal, UnusableError
 from cidrella.serviceip.fate import Fate, fate
+from cidrella.serviceip.shelf import Shelf
 from cidrella.serviceip.state import State, by_offset
 from cidrella.serviceip.turns import Turns
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from cidrella.core.bands import ServiceRange
     from cidrella.kube.client import Client
-    from cidrella.model.serviceip import SeenRangeAllocation
 
 _log = structlog.get_logger()
 
@@ -54,9 +51,8 @@ T = TypeVar("T")
 GROUP: Final = 256
 """How many edits go out in one write at most: their grants are all remembered (`state.RECENT`)."""
 PATIENCE: Final = 5.0
-"""Seconds that a request waits for an API that is away: admission, which waits for it, has ten by default."""
-REQUEST_SECONDS: Final = 3.0
-"""What one request to the API may take."""
+"""Seconds that a request waits for an API that is away; it may be told `shelf.REQUEST_SECONDS` later. Admission, which
+waits for it, has ten by default."""
 _RETRY_FIRST: Final = 0.02
 _RETRY_LAST: Final = 1.0
 """Seconds before an API that is away is asked again."""
@@ -65,19 +61,6 @@ _CONFLICT: Final = 409
 _MOVED: Final = frozenset({_CONFLICT, _NOT_FOUND})
 """The object is no longer what it was when it was read: it is to be read again."""
 _TOO_MANY: Final = 429
-_UNCHECKED: Final = {"fieldValidation": "Ignore"}
-"""The fields are those of our own struct: looking for unknown ones is work for nothing."""
-
-
-class _StoredMeta(msgspec.Struct, rename="camel"):
-    uid: str
-    resource_version: str
-
-
-class _Stored(msgspec.Struct):
-    """What is news in the reply to a write."""
-
-    metadata: _StoredMeta
 
 
 @dataclass(eq=False, slots=True)
@@ -136,11 +119,9 @@ class Ledger:
         self.foreign = foreign
         self.state: State | None = None
         """As last known; others may have written since. None before the first read."""
-        self._client = client
-        self._name = range_name(service_range.cidr)
-        self._path = f"{RANGE_ALLOCATIONS_PATH}/{self._name}"
         rng = rng or random.Random()  # noqa: S311 - it spreads load and keeps no secrets
         self._turns = Turns(identity or secrets.token_hex(6), rng.random)
+        self._shelf = Shelf(client, service_range.cidr, self._turns.took)
         self._backoff = Backoff(_RETRY_FIRST, _RETRY_LAST, rng)
         self._current: State | None = None
         """What the next draft is made from; None if the object is to be read first."""
@@ -152,8 +133,6 @@ class Ledger:
         """A write that may have landed, or may yet."""
         self._away: float | None = None
         """Since when the API has been away; None while it answers."""
-        self._asked = 0.0
-        """When it was asked last."""
         self._worker: asyncio.Task[None] | None = None
 
     async def change(
@@ -195,10 +174,10 @@ class Ledger:
         What a corrupt one remembers as given of late stays given: those Services may be about to be stored. Returns
         False if somebody else was faster. Raises KubeError; MissingAllocationError if the corrupt one is gone.
         """
-        metadata, recent = ObjectMeta(name=self._name), {}
+        metadata, recent = ObjectMeta(name=self._shelf.name), {}
         try:
             if version:
-                seen = await self._look()
+                seen = await self._shelf.read()
                 if seen.version != version:
                     return False
                 metadata = seen.metadata
@@ -207,8 +186,7 @@ class Ledger:
             for offset in (*held, *recent):
                 bitmap.add(offset)
             state = State(self.range, metadata, bitmap, recent, [self._turns.next_id()], term)
-            body = msgspec.json.encode(state.encode())
-            await self._request("PUT" if version else "POST", body)
+            await (self._shelf.replace(state) if version else self._shelf.create(state))
         except ApiError as error:
             if error.code == _CONFLICT:
                 return False
@@ -254,8 +232,8 @@ class Ledger:
                 await self._catch_up()
             if (write := self._doubt or self._draft()) is not None:
                 await self._send(write)
-        except UnusableError as error:
-            self._fail(self._waiting, error)
+        except UnusableError as error:  # those who came in while it was read may find it mended
+            self._fail([each for each in self._waiting if each.reads < self._reads], error)
         except KubeError as error:
             await self._bear(error)
         else:
@@ -266,7 +244,7 @@ class Ledger:
         """Read the object, and settle what is in doubt. Raises KubeError, UnusableError."""
         self._reads += 1
         number = self._reads
-        found = State.read(await self._look(), self.range)
+        found = State.read(await self._shelf.read(), self.range)
         self.state = self._current = found
         self._read = number
         self._turns.saw(found.writes)
@@ -282,7 +260,7 @@ class Ledger:
         if outcome is Fate.LANDED:
             self._settle(write.outcomes)
         elif outcome is Fate.UNKNOWN:
-            _log.warning("nobody can tell whether a write took effect: it is for the repairer", range=self._name)
+            _log.warning("nobody can tell whether a write took effect: it is for the repairer", range=self._shelf.name)
             self._settle([each for each in write.outcomes if each.request.once])
 
     def _draft(self) -> _Write | None:
@@ -312,7 +290,7 @@ class Ledger:
         """Write a draft, and tell those who wait if it landed. Raises KubeError, with the write in doubt if it is."""
         self._current = None
         try:
-            version = await self._put(write.draft)
+            version = await self._shelf.replace(write.draft)
         except KubeError as error:
             if isinstance(error, ApiError) and error.code in _MOVED:
                 await asyncio.sleep(self._turns.lost())
@@ -329,54 +307,13 @@ class Ledger:
         elif self._prune():
             await asyncio.sleep(pause)
 
-    async def _put(self, draft: State) -> str:
-        """Write a draft; the version that it then has. Raises KubeError."""
-        stored = await self._request("PUT", msgspec.json.encode(draft.encode()))
-        if stored.uid != draft.uid:
-            raise MalformedReplyError(f"{self._name}: the reply is about another object")
-        return stored.resource_version
-
-    async def _look(self) -> SeenRangeAllocation:
-        """Read the object. Raises KubeError, MissingAllocationError."""
-        try:
-            raw = await self._timed(self._client.request("GET", self._path))
-            return read_range_allocation(raw)
-        except ApiError as error:
-            if error.code == _NOT_FOUND:
-                raise MissingAllocationError(f"there is no RangeAllocation {self._name}") from error
-            raise
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise MalformedReplyError(f"{self._name}: {error}") from error
-
-    async def _request(self, method: str, body: bytes) -> _StoredMeta:
-        path = self._path if method == "PUT" else RANGE_ALLOCATIONS_PATH
-        reply = await self._timed(
-            self._client.request(method, path, params=_UNCHECKED, body=body, accept=METADATA_ONLY)
-        )
-        try:
-            return msgspec.json.decode(reply, type=_Stored).metadata
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise MalformedReplyError(f"{self._name}: {error}") from error
-
-    async def _timed(self, request: Awaitable[T]) -> T:
-        """Have a request answered in time. Raises KubeError."""
-        loop = asyncio.get_running_loop()
-        self._asked = began = loop.time()
-        try:
-            async with asyncio.timeout(REQUEST_SECONDS):
-                return await request
-        except TimeoutError as error:
-            raise NoAnswerError(f"no answer within {REQUEST_SECONDS:.0f} s") from error
-        finally:
-            self._turns.took(loop.time() - began)
-
     async def _bear(self, error: KubeError) -> None:
         """The API is away, or has too much to do, or does not want us: wait, or tell those who have waited enough."""
         self._current = None
         retry_after = error.retry_after or 0.0 if isinstance(error, ApiError) else 0.0
         passing = error.unsettled or (isinstance(error, ApiError) and error.code == _TOO_MANY)
         now = asyncio.get_running_loop().time()
-        self._away = self._asked if self._away is None else self._away
+        self._away = self._shelf.asked if self._away is None else self._away
         latest = now - PATIENCE if passing else now
         self._fail([each for each in self._waiting if max(each.since, self._away) <= latest], error)
         if self._prune():
@@ -402,7 +339,9 @@ class Ledger:
     def _undone(self, undoing: asyncio.Future[None]) -> None:
         if not undoing.cancelled() and (error := undoing.exception()) is not None:
             _log.warning(
-                "what nobody waits for could not be undone: it is for the repairer", range=self._name, error=str(error)
+                "what nobody waits for could not be undone: it is for the repairer",
+                range=self._shelf.name,
+                error=str(error),
             )
 
     @staticmethod

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import structlog
 
 from cidrella.model.serviceip import range_name
-from cidrella.serviceip.errors import CorruptAllocationError, UnusableError
+from cidrella.serviceip.errors import CorruptAllocationError, MissingAllocationError, UnusableError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -79,7 +79,9 @@ class Restorer:
         fault = self._faults.get(ledger)
         if fault is None or fault.version != error.version:
             fault = _Fault(error.version, str(error), asyncio.get_running_loop().time(), told=False)
-            _log.warning("the object of a range cannot be used; it will be made anew from the Services", why=str(error))
+            fresh = isinstance(error, MissingAllocationError) and ledger.state is None
+            tell = _log.info if fresh else _log.warning
+            tell("the object of a range cannot be used; it will be made from the Services", why=str(error))
         if not fault.told and self._tenure.on and isinstance(error, CorruptAllocationError):
             self._notices.corrupt(range_name(ledger.range.cidr), uid, fault.words)
             fault = fault._replace(told=True)

@@ -7,13 +7,14 @@ Rules:
 - Each address is given before the API server has stored the Service, and perhaps for nothing. What then nobody has is
   found by the repair loop (B8), so it is not given without need: not for a Service that exists already.
 - A dry run proposes an address and changes nothing (B7).
-- The same question asked twice within a minute gets the same answer.
+- The same question asked twice within a minute gets the same answer. So much is remembered, and no more.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import msgspec
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 MEMORY: Final = 60.0
 """Seconds that an answer is remembered: longer than the API server waits for one."""
+QUESTIONS_MAX: Final = 4096
+"""How many answers are looked for at a time, and as many are remembered. API servers ask for some hundreds at most."""
 _LETTING_GO: Final = 2.0
 """Seconds that it may take until the address of a Service that is gone is free: a watch, and a write."""
 _INVALID: Final = 422
@@ -82,7 +85,9 @@ class Reviewer:
     def __init__(self, desk: Desk, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._desk = desk
         self._clock = clock
-        self._answers: dict[str, tuple[float, asyncio.Task[AdmissionResponse]]] = {}
+        self._under_way: dict[str, asyncio.Task[AdmissionResponse]] = {}
+        self._answers: dict[str, tuple[float, AdmissionResponse]] = {}
+        """Until when each is remembered; the oldest come first."""
         self._late: set[str] = set()
 
     async def review(self, request: AdmissionRequest, within: float) -> AdmissionResponse:
@@ -91,30 +96,42 @@ class Reviewer:
         What is given after that is taken back.
         """
         self._forget()
-        _, answer = self._answers.get(request.uid, (0.0, None))
-        if answer is None:
-            answer = asyncio.create_task(self._answer(request))
-            answer.add_done_callback(_looked_at)
-            self._answers[request.uid] = (self._clock() + MEMORY, answer)
+        _, known = self._answers.get(request.uid, (0.0, None))
+        if known is not None:
+            return known
+        answer = self._under_way.get(request.uid) or self._begin(request)
         done, _ = await asyncio.wait([answer], timeout=within)
         if not done:
             self._late.add(request.uid)
             raise UnavailableError(f"there was no answer within {within:g} s")
-        if answer.exception() is not None:
-            self._answers.pop(request.uid, None)
         return answer.result()
 
     async def close(self) -> None:
         """Wait for the answers that are still looked for."""
-        if under_way := [answer for _, answer in self._answers.values() if not answer.done()]:
-            await asyncio.wait(under_way)
+        if self._under_way:
+            await asyncio.wait(list(self._under_way.values()))
+
+    def _begin(self, request: AdmissionRequest) -> asyncio.Task[AdmissionResponse]:
+        if len(self._under_way) >= QUESTIONS_MAX:
+            raise UnavailableError("there are too many questions at once")
+        answer = asyncio.create_task(self._answer(request))
+        self._under_way[request.uid] = answer
+        answer.add_done_callback(partial(self._found, request.uid))
+        return answer
+
+    def _found(self, uid: str, answer: asyncio.Task[AdmissionResponse]) -> None:
+        """Remember an answer, and nothing of a question that has none: what went wrong keeps all of it alive."""
+        del self._under_way[uid]
+        if not answer.cancelled() and answer.exception() is None:
+            self._answers[uid] = (self._clock() + MEMORY, answer.result())
+            self._forget()
 
     def _forget(self) -> None:
-        """Drop what has been remembered for long enough; the oldest come first."""
+        """Drop what has been remembered for long enough, and the oldest of too many."""
         now = self._clock()
         while self._answers:
-            uid, (until, answer) = next(iter(self._answers.items()))
-            if until > now or not answer.done():
+            uid, (until, _) = next(iter(self._answers.items()))
+            if until > now and len(self._answers) <= QUESTIONS_MAX:
                 break
             del self._answers[uid]
 
@@ -191,8 +208,10 @@ class Reviewer:
         giving = [each.range.cidr for each in self._desk.ranges.known if each.gives]
         match refusal:
             case TakenError(address=address):
-                holder = refusal.by or self._desk.holder(address)
-                what = f"{address} is taken" + (f" by the Service {holder}" if holder else "")
+                holder = self._desk.holder(address) or refusal.by
+                if holder and " " not in holder:  # with a space it is of another kind, which is named
+                    holder = f"the Service {holder}"
+                what = f"{address} is taken by {holder}" if holder else f"{address} is taken"
                 return f"{what}; choose another address, or leave out spec.clusterIP to be given one"
             case OutOfRangeError(address=address):
                 ranges = [str(each) for each in giving if each.family is address.family]
@@ -203,12 +222,6 @@ class Reviewer:
             case FullError():
                 return f"{refusal}; delete Services that are not in use, or add a ServiceCIDR"
         return str(refusal)
-
-
-def _looked_at(answer: asyncio.Task[AdmissionResponse]) -> None:
-    """Take note of an error that nobody may wait for."""
-    if not answer.cancelled():
-        answer.exception()
 
 
 class _Asked(NamedTuple):

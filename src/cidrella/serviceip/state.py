@@ -2,7 +2,7 @@
 
 Who may clear a bit:
 
-- who was given the address, by naming the write that gave it (`release`);
+- who was given the address, by naming the write that gave it (`revert`, or `release` by one who has it still);
 - the repairer whose term stands in the object (`free`). One that was replaced finds another's term there.
 
 Anybody may set a clear one. So an address that is somebody's is never given to another: that takes a clear bit, which
@@ -14,7 +14,7 @@ knowable whose reply was lost (see `fate`). `recent` says who was given an addre
 - A Service whose creation failed after it was given an address (a typo in a port) asks for the same one again, and gets
   it. Which of the two grants stands is not known then, so that the new one is marked `again`: the word that a Service
   is gone does not free it, nor does giving the new one back. The rounds of the repairer do, if nobody has it.
-- A release that comes late finds that the address is given to somebody else by now, and does nothing.
+- Who gives back late finds that the address is given to somebody else by now, and nothing is done.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from msgspec.structs import replace
 from cidrella.core.address import Address
 from cidrella.core.bitmap import Bitmap, CorruptError
 from cidrella.core.prefix import Prefix, PrefixError
-from cidrella.model.serviceip import Grant, RangeAllocation
+from cidrella.model.serviceip import Grant, RangeAllocation, grants_text, read_grants
 from cidrella.serviceip.errors import CorruptAllocationError, DeposedError, TakenError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from cidrella.core.bands import ServiceRange
     from cidrella.model.objects import ObjectMeta
     from cidrella.model.serviceip import SeenRangeAllocation
 
 RECENT: Final = 256
 """How many grants are remembered: as many as one write can make. Of those marked `again` there may be as many more."""
+_NAME_MAX: Final = 253
+"""How much of a Service's name is remembered: more than "namespace/name" may have."""
 WRITES: Final = 64
 """How many writes are remembered: what others may write while somebody finds out what became of a write."""
 
@@ -89,7 +89,7 @@ class State:
         except CorruptError as error:
             raise _corrupt(seen, f"its data {error}") from error
         recent = {each: grant for each, grant in by_offset(found.recent, service_range).items() if each in bitmap}
-        return cls(service_range, seen.metadata, bitmap, recent, list(found.writes), found.repairer)
+        return cls(service_range, seen.metadata, bitmap, recent, found.writes.split(), found.repairer)
 
     @property
     def uid(self) -> str:
@@ -123,28 +123,46 @@ class State:
             metadata=self.metadata,
             range=str(self.range.cidr),
             data=self.bitmap.snapshot(),
-            recent=list(self.recent.values()),
-            writes=self.writes,
+            recent=grants_text(self.recent.values()),
+            writes=" ".join(self.writes),
             repairer=self.repairer,
         )
 
     def grant(self, offset: int, service: str) -> None:
-        """Give an address to a Service, as "namespace/name". Raises TakenError."""
+        """Give an address to a Service, as "namespace/name". Raises TakenError.
+
+        It has yet to be shown that this is a name: admission comes before the API server looks at it.
+        """
+        service = "".join(service.split())[:_NAME_MAX]
         entry = self.recent.get(offset)
         again = not self.bitmap.add(offset)
         if again and (entry is None or entry.service != service or self._full_of_again(entry)):
             raise TakenError(self.range.address(offset), entry.service if entry else "")
         self._forget(offset)
         address = str(self.range.address(offset))
-        self.recent[offset] = Grant(address=address, service=service, write=self.last_write, again=again)
+        self.recent[offset] = Grant(address, service, self.last_write, again)
         self._again += again
         self._bound()
         self.changed = True
 
-    def release(self, offset: int, write: str) -> None:
-        """Give an address back, by naming the write that gave it. What is not allocated is no error (B7)."""
+    def given_to(self, service: str) -> list[int]:
+        """What a Service was given of late, the oldest first."""
+        return [offset for offset, entry in self.recent.items() if entry.service == service]
+
+    def revert(self, offset: int, write: str) -> None:
+        """Take back what a write gave, if the object remembers it. Else it is for the repairer: it may be another's."""
         entry = self.recent.get(offset)
-        if entry is None or (entry.write == write and not entry.again):
+        if entry is not None and entry.write == write and not entry.again:
+            self._clear(offset)
+
+    def release(self, offset: int, write: str) -> None:
+        """Give an address back that one has still, by naming the write that gave it, however long ago.
+
+        What is not allocated is no error (B7).
+        """
+        if offset in self.recent:
+            self.revert(offset, write)
+        else:
             self._clear(offset)
 
     def free(self, offset: int, term: str) -> bool:
@@ -212,10 +230,10 @@ class State:
             del self.recent[next(offset for offset, each in self.recent.items() if not each.again)]
 
 
-def by_offset(grants: Iterable[Grant], service_range: ServiceRange) -> dict[int, Grant]:
-    """Grants by their offset; without those that are of no address of the range."""
+def by_offset(recent: str, service_range: ServiceRange) -> dict[int, Grant]:
+    """The grants of an object, by their offset; without those that are of no address of the range."""
     found = {}
-    for each in grants:
+    for each in read_grants(recent):
         try:
             offset = service_range.offset(Address.parse(each.address))
         except PrefixError:
