@@ -72,6 +72,7 @@ mutants: $(MUTANTS)/.ready ## Mutate the core and count what the tests notice; a
 
 crds: $(VENV)/.run ## Write the committed copy of the CRDs anew
 	@$(BIN)/cidrella crds clustercidrs.networking.x-k8s.io > deploy/crds/networking.x-k8s.io_clustercidrs.yaml
+	@$(BIN)/cidrella crds clustercidrconfigs.networking.x-k8s.io > deploy/crds/networking.x-k8s.io_clustercidrconfigs.yaml
 	@$(BIN)/cidrella crds rangeallocations.cidrella.dev > deploy/webhook/crds/cidrella.dev_rangeallocations.yaml
 
 pictures: $(VENV)/.run ## Draw the pictures in docs/images anew

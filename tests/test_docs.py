@@ -19,8 +19,8 @@ from cidrella.core.decision import Reason
 from cidrella.core.prefix import Prefix
 from cidrella.core.repair import Wrong
 from cidrella.model.decode import decode
-from cidrella.model.objects import ClusterCIDR
-from cidrella.model.validate import validate_cluster_cidr
+from cidrella.model.kinds import POOL_KINDS
+from cidrella.model.validate import validate_pool
 from cidrella.serviceip.metrics import Metrics as ServiceMetrics
 from cidrella.serviceip.notices import CORRUPT, REBUILT
 
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
-OPERATORS = [DOCS / f"{name}.md" for name in ("install", "services", "flags", "metrics", "events", "migration")]
+OPERATORS = [
+    DOCS / f"{name}.md" for name in ("install", "configs", "services", "flags", "metrics", "events", "migration")
+]
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^( *)```yaml\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 
@@ -137,10 +139,11 @@ def test_examples(page: Path) -> None:
     """Every example is YAML, and every pool in one is valid."""
     for block in yaml_blocks(page):
         for document in yaml.safe_load_all(block):
-            if document.get("kind") == "ClusterCIDR":
-                pool = decode(document, ClusterCIDR)
-                assert isinstance(pool, ClusterCIDR), pool
-                assert validate_cluster_cidr(pool) == []
+            for kind in POOL_KINDS:
+                if document.get("kind") == kind.kind:
+                    pool = decode(document, kind.struct)
+                    assert not isinstance(pool, list), pool
+                    assert validate_pool(pool) == []
 
 
 def alerts() -> list[dict[str, Any]]:

@@ -78,7 +78,7 @@ def test_from_start_to_end(kubeconfig: str, capfd: pytest.CaptureFixture[str], m
     assert ran.code == 0
     start = ran.line("cidrella starts")
     assert (start["version"], start["allocator"]) == (__version__, "MultiCIDRRangeAllocator")
-    assert start["ranges"] == "10.0.0.0/16 in /24s, fd00::/48 in /64s, and ClusterCIDRs"
+    assert start["ranges"] == "10.0.0.0/16 in /24s, fd00::/48 in /64s, and pools in the API"
     assert (start["server"], start["election"]) == ("http://127.0.0.1:1", "kube-system/cidrella")
     assert "lab" in start["access"]
     assert not start["probes"].endswith(":0")

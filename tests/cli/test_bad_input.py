@@ -82,7 +82,7 @@ FILES: dict[str, tuple[bytes, str]] = {
         "that of a ClusterCIDR is networking.x-k8s.io/v1",
     ),
     "another kind": (b"apiVersion: networking.x-k8s.io/v1\nkind: ClusterCidr\n", "did you mean ClusterCIDR?"),
-    "a kind of the group": (b"apiVersion: networking.x-k8s.io/v1\nkind: Else\n", "the kind known here is"),
+    "a kind of the group": (b"apiVersion: networking.x-k8s.io/v1\nkind: Else\n", "the kinds known here: ClusterCIDR,"),
     "host bits set": (POOL.replace("10.0.0.0/22", "10.0.1.0/22").encode(), "has host bits set"),
     "a mask longer than the range": (POOL.replace("Bits: 8", "Bits: 11").encode(), "must be at most 10"),
     "a wrong type": (POOL.replace("perNodeHostBits: 8", "perNodeHostBits: '8'").encode(), "remove the quotes"),

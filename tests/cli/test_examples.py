@@ -18,8 +18,8 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 
 
-def blocks(cidrella: Cidrella, example: str, *arguments: str) -> dict[str, str]:
-    result = cidrella("plan", "-f", EXAMPLES / example, "-o", "json", *arguments)
+def blocks(cidrella: Cidrella, example: str, at: Path = EXAMPLES) -> dict[str, str]:
+    result = cidrella("plan", "-f", at / example, "-o", "json")
     assert result.code == 0, result.err
     return {each["name"]: ",".join(each["podCIDRs"]) for each in json.loads(result.out)["nodes"]}
 
@@ -72,7 +72,30 @@ def test_changed_block_size(cidrella: Cidrella) -> None:
     assert blocks(cidrella, "changed-block-size.yaml") == {"node-1": "192.168.0.0/24", "node-3": "192.168.2.0/23"}
 
 
-@pytest.mark.parametrize(("page", "least"), [("README.md", 5), ("docs/services.md", 2)])
+def test_families_apart(cidrella: Cidrella) -> None:
+    """K3, K4: KEP-2594. IPv4 is chosen by rack and size, IPv6 is the same for all; which no ClusterCIDR can say."""
+    assert blocks(cidrella, "families-apart.yaml") == {
+        "node-1": "10.64.0.0/25,fd12:3456:789a::/64",
+        "node-2": "10.64.0.128/25,fd12:3456:789a:1::/64",
+        "node-3": "10.80.0.0/25,fd12:3456:789a:2::/64",
+        "node-4": "10.80.1.0/24,fd12:3456:789a:3::/64",
+        "node-5": "10.80.0.128/25,fd12:3456:789a:4::/64",
+    }
+    assert cidrella("convert", "-f", EXAMPLES / "families-apart.yaml").code == 3
+
+
+@pytest.mark.parametrize("example", ["add-more-pod-ips.yaml", "larger-nodes.yaml", "discontiguous-ranges.yaml"])
+def test_converted_examples(cidrella: Cidrella, tmp_path: Path, example: str) -> None:
+    """S3, K4: the examples say the same with pools of the other kind, as far as these can say it."""
+    path = tmp_path / "converted.yaml"
+    path.write_text(cidrella("convert", "-f", EXAMPLES / example).out)
+    nodes = [each for each in yaml.safe_load_all((EXAMPLES / example).read_text()) if each["kind"] == "NodeList"]
+    path.write_text(path.read_text() + "---\n" + yaml.safe_dump_all(nodes))
+    assert "ClusterCIDRConfig" in path.read_text()
+    assert blocks(cidrella, path.name, at=tmp_path) == blocks(cidrella, example)
+
+
+@pytest.mark.parametrize(("page", "least"), [("README.md", 6), ("docs/services.md", 2)])
 def test_pages_show_what_the_commands_print(
     cidrella: Cidrella, monkeypatch: pytest.MonkeyPatch, page: str, least: int
 ) -> None:
@@ -94,20 +117,18 @@ def test_picture_in_the_readme_is_current(cidrella: Cidrella) -> None:
 
 
 def test_committed_crds_are_current(cidrella: Cidrella) -> None:
-    """C5, B5: the committed copies of the CRDs are what `cidrella crds` prints; `make crds` writes them anew."""
-    names = {"clustercidrs": "networking.x-k8s.io", "rangeallocations": "cidrella.dev"}
-    paths = [
-        "deploy/crds/networking.x-k8s.io_clustercidrs.yaml",
-        "deploy/webhook/crds/cidrella.dev_rangeallocations.yaml",
-    ]
-    committed = [(ROOT / path).read_text() for path in paths]
-    assert [cidrella("crds", f"{plural}.{group}").out for plural, group in names.items()] == committed
+    """C5, B5, K1: the committed copies of the CRDs are what `cidrella crds` prints; `make crds` writes them anew."""
+    paths = {
+        "clustercidrs.networking.x-k8s.io": "deploy/crds/networking.x-k8s.io_clustercidrs.yaml",
+        "clustercidrconfigs.networking.x-k8s.io": "deploy/crds/networking.x-k8s.io_clustercidrconfigs.yaml",
+        "rangeallocations.cidrella.dev": "deploy/webhook/crds/cidrella.dev_rangeallocations.yaml",
+    }
+    committed = [(ROOT / path).read_text() for path in paths.values()]
+    assert [cidrella("crds", name).out for name in paths] == committed
     printed = cidrella("crds").out
     assert printed == "".join(committed)
-    assert [each["metadata"]["name"] for each in yaml.safe_load_all(printed)] == [
-        ".".join(each) for each in names.items()
-    ]
-    assert sorted((ROOT / "deploy").glob("**/crds/*")) == [ROOT / path for path in paths]
+    assert [each["metadata"]["name"] for each in yaml.safe_load_all(printed)] == list(paths)
+    assert set((ROOT / "deploy").glob("**/crds/*")) == {ROOT / path for path in paths.values()}
 
 
 def test_crds_of_an_unknown_name(cidrella: Cidrella) -> None:

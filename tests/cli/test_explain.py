@@ -115,6 +115,7 @@ def test_node_that_has_its_block(cidrella: Cidrella) -> None:
         "outcome": "Kept",
         "podCIDRs": ["10.0.7.0/24"],
         "clusterCIDR": "p",
+        "pools": ["p"],
         "message": "",
     }
 

@@ -53,6 +53,7 @@ def test_pools_are_counted_from_what_nodes_hold(cidrella: Cidrella, api: FakeApi
         "ipv4": {"cidr": "10.0.0.0/22", "perNode": 24, "capacity": 4, "allocated": 1, "free": 2},
         "ipv6": None,
         "finalizers": ["networking.kubernetes.io/cluster-cidr-config-finalizer"],
+        "kind": "ClusterCIDR",
     }
     as_table = cidrella("pools").out.splitlines()
     assert " ".join(as_table[0].split()) == "NAME RANGE PER NODE CAPACITY ALLOCATED FREE NODES STATE AGE"
@@ -127,8 +128,8 @@ def test_nodes_and_what_they_would_get(cidrella: Cidrella, api: FakeApi) -> None
     }
     assert found["kept"]["clusterCIDRs"] == ["p"]
     assert found["new-0"]["podCIDRs"] == []
-    assert found["new-0"]["wouldGet"] == {"podCIDRs": ["10.0.2.0/24"], "clusterCIDR": "p"}
-    assert found["new-1"]["wouldGet"] == {"podCIDRs": ["10.0.3.0/24"], "clusterCIDR": "p"}
+    assert found["new-0"]["wouldGet"] == {"podCIDRs": ["10.0.2.0/24"], "clusterCIDR": "p", "pools": ["p"]}
+    assert found["new-1"]["wouldGet"] == {"podCIDRs": ["10.0.3.0/24"], "clusterCIDR": "p", "pools": ["p"]}
     assert found["new-2"]["wouldGet"] is None
     assert found["new-2"]["message"].startswith("the nodes before it would take what is left")
     as_table = cidrella("nodes").out
@@ -157,7 +158,7 @@ def test_filters_of_nodes(cidrella: Cidrella, api: FakeApi) -> None:
     assert cidrella("nodes", "--pool", "p", "--waiting").out.endswith("\n0 nodes\n")
     assert "size=big,zone=1" in cidrella("nodes", "-o", "wide", "--pool", "p").out
     for arguments, message in (
-        (("--pool", "pp"), "there is no ClusterCIDR pp; did you mean p?"),
+        (("--pool", "pp"), "there is no pool pp; did you mean p?"),
         (("-l", "size"), "write KEY=VALUE"),
         (("-l", "size!=big"), "write KEY=VALUE"),
     ):
@@ -258,7 +259,7 @@ def test_explain_says_who_should_serve(
     assert message in result.out
     found = told(cidrella("explain", "b", "-o", "json"))
     assert found["decision"]["podCIDRs"] == []
-    assert found["wouldGet"] == {"podCIDRs": ["10.0.1.0/24"], "clusterCIDR": "p"}
+    assert found["wouldGet"] == {"podCIDRs": ["10.0.1.0/24"], "clusterCIDR": "p", "pools": ["p"]}
     assert any(message in each for each in found["remarks"])
 
 

@@ -64,7 +64,7 @@ def test_terminal_cuts_what_is_long(cidrella: Cidrella) -> None:
 def test_nothing_to_draw(cidrella: Cidrella) -> None:
     """Input without any range is said to be so."""
     result = cidrella("map", "-f", "-", stdin=nodes(node("a")))
-    assert result.out == "there is neither a ClusterCIDR nor a service range to draw\n"
+    assert result.out == "there is neither a pool nor a service range to draw\n"
 
 
 def test_svg(cidrella: Cidrella, tmp_path: Path) -> None:

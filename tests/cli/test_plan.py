@@ -33,13 +33,19 @@ def test_json_has_the_promised_form(cidrella: Cidrella) -> None:
     """The JSON of a plan has the documented fields, with exact counts of what is left (A8)."""
     result = cidrella("plan", "-f", "-", "-o", "json", stdin=f"{POOL}---\n{nodes(node('a', '10.0.1.0/24'), node('b'))}")
     assert result.code == 0
+    origin = {"clusterCIDR": "all", "pools": ["all"]}
     assert json.loads(result.out) == {
         "nodes": [
-            {"name": "a", "podCIDRs": ["10.0.1.0/24"], "clusterCIDR": "all", "outcome": "Kept", "message": ""},
-            {"name": "b", "podCIDRs": ["10.0.0.0/24"], "clusterCIDR": "all", "outcome": "Assigned", "message": ""},
+            {"name": "a", "podCIDRs": ["10.0.1.0/24"], **origin, "outcome": "Kept", "message": ""},
+            {"name": "b", "podCIDRs": ["10.0.0.0/24"], **origin, "outcome": "Assigned", "message": ""},
         ],
         "pools": [
-            {"name": "all", "ipv4": {"cidr": "10.0.0.0/22", "capacity": 4, "allocated": 2, "free": 2}, "ipv6": None}
+            {
+                "name": "all",
+                "ipv4": {"cidr": "10.0.0.0/22", "capacity": 4, "allocated": 2, "free": 2},
+                "ipv6": None,
+                "kind": "ClusterCIDR",
+            }
         ],
     }
 
@@ -209,4 +215,4 @@ def test_input_without_a_pool_is_remarked_on(cidrella: Cidrella) -> None:
     """Input without a pool is planned, with a warning that names what was passed over."""
     result = cidrella("plan", "-f", "-", stdin=f"{nodes(node('a'))}---\napiVersion: apps/v1\nkind: Deployment\n")
     assert result.code == 3
-    assert "warning: there is no ClusterCIDR in the input; passed over: 1 Deployment" in result.err
+    assert "warning: there is no pool in the input; passed over: 1 Deployment" in result.err

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from cidrella.kube.errors import ApiError, NoAnswerError
+from cidrella.model.objects import POOL_ANNOTATION
 from tests.controller.fakes import FakeClient, Office
 from tests.core.build import node, nodes, spec
 
@@ -121,6 +123,35 @@ def test_leading_again() -> None:
             await asyncio.sleep(0.3)
             assert bool(fake.sent) == resent, what
             running.cancel()
+
+    asyncio.run(scenario())
+
+
+def test_leading_again_with_half_of_the_pools() -> None:
+    """N9, K3: of a node that was to get a block of each of two pools, all is given up if one of them is gone."""
+
+    async def scenario() -> None:
+        async def lost(_: str) -> None:
+            raise NoAnswerError("lost")
+
+        pools = [spec("ccc/v4", "10.0.0.0/24 /24"), spec("ccc/v6", "fd00::/64 /64")]
+        fake = FakeClient(lost)
+        office = Office(fake)
+        for each in pools:
+            office.cluster.add_pool(replace(each, composed=True))
+        office.duty.take_up()
+        running = asyncio.ensure_future(office.allocation.run())
+        office.see(node("n"))
+        await _settle()
+        (body,) = (body for _, body in fake.sent)
+        assert body["spec"]["podCIDRs"] == ["10.0.0.0/24", "fd00::/64"]
+        assert body["metadata"]["annotations"] == {POOL_ANNOTATION: "ccc/v4,ccc/v6"}
+        office.duty.lay_down()
+        office.allocation.suspend()
+        office.cluster.remove_pool("ccc/v6")
+        office.allocation.resume()
+        assert not office.cluster.holds("n")
+        running.cancel()
 
     asyncio.run(scenario())
 

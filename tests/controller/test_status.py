@@ -12,7 +12,8 @@ import pytest
 from cidrella.controller.status import StatusWriter, pool_status
 from cidrella.core.cluster import Cluster
 from cidrella.kube.duty import Duty
-from cidrella.model.objects import ClusterCIDRStatus, Condition, ObjectMeta
+from cidrella.model.kinds import CLUSTER_CIDR, CLUSTER_CIDR_CONFIG, POOL_KINDS
+from cidrella.model.objects import Condition, ObjectMeta, PoolStatus
 from cidrella.model.reading import SeenPool
 from tests.controller.fakes import FakeClient
 from tests.core.build import node, nodes, spec
@@ -24,20 +25,18 @@ NOW = "2026-01-01T00:00:00Z"
 LATER = "2026-01-02T00:00:00Z"
 
 
-def status(
-    written: PoolSpec, *, users: int = 0, before: ClusterCIDRStatus | None = None, now: str = NOW
-) -> ClusterCIDRStatus:
+def status(written: PoolSpec, *, users: int = 0, before: PoolStatus | None = None, now: str = NOW) -> PoolStatus:
     """The status of a pool that was used before it became what it is now."""
     cluster = Cluster()
     cluster.add_pool(replace(written, terminating=False))
     cluster.decide_many(nodes(users))
     cluster.remove_pool(written.name)
     cluster.add_pool(written)
-    seen = SeenPool(ObjectMeta(name=written.name, uid="u", generation=4), written, before)
+    seen = SeenPool(ObjectMeta(name=written.name, uid="u", generation=4), written, before, CLUSTER_CIDR)
     return pool_status(cluster, seen, now)
 
 
-def told(given: ClusterCIDRStatus) -> list[tuple[str, str, str]]:
+def told(given: PoolStatus) -> list[tuple[str, str, str]]:
     return [(each.type, each.status, each.reason) for each in given.conditions]
 
 
@@ -109,7 +108,7 @@ def test_a_node_that_is_there_twice_counts_once() -> None:
     written = spec("p", "10.0.0.0/24 /28")
     cluster.add_pool(written)
     cluster.observe(node("n", has="10.0.0.0/28,10.0.0.16/28"))
-    given = pool_status(cluster, SeenPool(ObjectMeta(name="p"), written, None), NOW)
+    given = pool_status(cluster, SeenPool(ObjectMeta(name="p"), written, None, CLUSTER_CIDR), NOW)
     assert (given.nodes, given.ipv4 and given.ipv4.allocated) == (1, 2)
 
 
@@ -124,7 +123,7 @@ def test_what_others_wrote_while_they_led_is_put_right() -> None:
         written = spec("p", "10.0.0.0/24 /28")
         coming = replace(written, guarded=False)
         cluster.add_pool(coming)
-        pools = {"p": SeenPool(ObjectMeta(name="p", uid="u"), coming, None)}
+        pools = {"p": SeenPool(ObjectMeta(name="p", uid="u"), coming, None, CLUSTER_CIDR)}
         writer = StatusWriter(fake.client, cluster, pools, duty, lambda: NOW)
         running = asyncio.ensure_future(writer.run())
         duty.take_up()
@@ -137,10 +136,74 @@ def test_what_others_wrote_while_they_led_is_put_right() -> None:
         async with asyncio.timeout(10):
             while len(fake.sent) < 1:
                 await asyncio.sleep(0.01)
-            pools["p"] = pools["p"]._replace(status=ClusterCIDRStatus(nodes=7))  # by another, who led meanwhile
+            pools["p"] = pools["p"]._replace(status=PoolStatus(nodes=7))  # by another, who led meanwhile
             writer.resume()
             while len(fake.sent) < 2:
                 await asyncio.sleep(0.01)
+        running.cancel()
+
+    asyncio.run(scenario())
+
+
+def test_a_selector_that_is_written_in_another_way() -> None:
+    """K2, P4: the status tells which generation it was made from, also where the pool means the same as before."""
+
+    async def scenario() -> None:
+        async def answer(_: str) -> None:
+            pass
+
+        cluster, duty, fake = Cluster(), Duty(lambda: True), FakeClient(answer)
+        written = replace(spec("ccc/p", "10.0.0.0/24 /28"), composed=True)
+        cluster.add_pool(written)
+        seen = SeenPool(ObjectMeta(name="p", uid="u", generation=1), written, None, CLUSTER_CIDR_CONFIG)
+        pools = {seen.name: seen}
+        writer = StatusWriter(fake.client, cluster, pools, duty, lambda: NOW)
+        running = asyncio.ensure_future(writer.run())
+        duty.take_up()
+        async with asyncio.timeout(10):
+            for generation in (1, 2):
+                metadata = msgspec.structs.replace(seen.metadata, generation=generation)
+                pools[seen.name] = pools[seen.name]._replace(metadata=metadata)
+                writer.touch()
+                while len(fake.sent) < generation:
+                    await asyncio.sleep(0.01)
+                path, body = fake.sent[-1]
+                assert path == f"{CLUSTER_CIDR_CONFIG.path}/p/status"
+                assert body["status"]["conditions"][0]["observedGeneration"] == generation
+                told = msgspec.convert(body["status"] | {"ipv6": None}, PoolStatus)
+                pools[seen.name] = pools[seen.name]._replace(status=told)
+                writer.touch()
+                await asyncio.sleep(1.1)  # found to be true, and remembered as such
+        running.cancel()
+
+    asyncio.run(scenario())
+
+
+def test_a_kind_whose_crd_has_no_status() -> None:
+    """C4, K6: of one kind nothing is written, of the other everything; it is, once the CRD can hold it."""
+
+    async def scenario() -> None:
+        async def answer(_: str) -> None:
+            pass
+
+        cluster, duty, fake = Cluster(), Duty(lambda: True), FakeClient(answer)
+        pools = {}
+        for kind in POOL_KINDS:
+            written = spec(kind.pool_name("p"), "10.0.0.0/24 /28")
+            cluster.add_pool(written)
+            pools[written.name] = SeenPool(ObjectMeta(name="p", uid="u"), written, None, kind)
+        writer = StatusWriter(fake.client, cluster, pools, duty, lambda: NOW)
+        running = asyncio.ensure_future(writer.run())
+        writer.leave_out(frozenset({CLUSTER_CIDR_CONFIG}))
+        duty.take_up()
+        writer.touch()
+        await asyncio.sleep(0.2)
+        assert [path for path, _ in fake.sent] == [f"{CLUSTER_CIDR.path}/p/status"]
+        writer.leave_out(frozenset())
+        async with asyncio.timeout(10):
+            while len(fake.sent) < 2:
+                await asyncio.sleep(0.01)
+        assert fake.sent[1][0] == f"{CLUSTER_CIDR_CONFIG.path}/p/status"
         running.cancel()
 
     asyncio.run(scenario())

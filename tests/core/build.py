@@ -18,9 +18,10 @@ from cidrella.core.selector import Operator, Requirement, Selector, Term
 from cidrella.core.space import AddressSpace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from cidrella.core.decision import Decision
+    from cidrella.core.index import PoolIndex
 
 _REQUIREMENT = re.compile(r"(?P<no>!?)(?P<key>[\w./-]+?)(?:(?P<sign>!=|=|>|<)(?P<values>.*))?")
 _SIGNS = {"=": Operator.IN, "!=": Operator.NOT_IN, ">": Operator.GT, "<": Operator.LT}
@@ -61,6 +62,7 @@ def spec(
     created: str = "",
     terminating: bool = False,
     problem: str = "",
+    composed: bool = False,
 ) -> PoolSpec:
     """Write a pool down; without `where` it is a default."""
     split = [each.split(" /") for each in ranges]
@@ -71,7 +73,13 @@ def spec(
         created,
         terminating,
         problem,
+        composed=composed,
     )
+
+
+def part(name: str, block_range: str, where: str | None = None, created: str = "") -> PoolSpec:
+    """Write a pool down that gives one family, to be composed with another's (K3)."""
+    return spec(name, block_range, where=where, created=created, composed=True)
 
 
 def pool(written: PoolSpec) -> Pool:
@@ -114,6 +122,12 @@ def cluster(*specs: PoolSpec) -> Cluster:
     for each in specs:
         made.add_pool(each)
     return made
+
+
+def tried(index: PoolIndex, name: str, labels: Mapping[str, str]) -> list[Pool]:
+    """Return the pools that apply to a node, lane after lane, in the order in which they are first asked."""
+    found = index.offers(name, labels)
+    return [each for lane in (found[-1].lanes_so_far if found else ()) for each in lane.pools]
 
 
 def texts(decision: Decision) -> list[str]:

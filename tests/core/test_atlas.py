@@ -42,6 +42,21 @@ def test_the_annotation_decides_where_it_can() -> None:
     assert counts_towards(atlas, "10.0.0.0/24") == "fits"
 
 
+def test_the_annotation_may_name_several() -> None:
+    """P3, K3: of the pools that an annotation names, the first that contains the block counts; then as without."""
+    atlas = atlas_of(
+        spec("old", "10.0.0.0/8 /24", created="2020"),
+        spec("four", "10.0.0.0/16 /24", created="2024"),
+        spec("wider", "10.0.0.0/8 /24", created="2025"),
+        spec("six", "fd00::/48 /64", created="2026"),
+    )
+    assert counts_towards(atlas, "10.0.0.0/24", "four,six") == "four"
+    assert counts_towards(atlas, "fd00::/64", "four,six") == "six"
+    assert counts_towards(atlas, "10.0.0.0/24", "six,wider,four") == "wider"
+    assert counts_towards(atlas, "10.1.0.0/24", "four,gone,wider") == "wider"
+    assert counts_towards(atlas, "10.1.0.0/24", "four,six") == "old"
+
+
 def test_then_the_size_then_the_age_then_the_name() -> None:
     """P3: without an annotation, pools with this block size come first, then the oldest, then by name."""
     size = spec("z-size", "10.0.0.0/8 /24", created="2025")

@@ -41,7 +41,7 @@ class TestWhatIsFound:
             "in no pool: 192.0.2.0/24, 2001:db8::/64",
         )
         assert decision.reason.value == "CIDRUntracked"
-        assert decision.pool_name == ""
+        assert decision.pool_name == "p"
         books.add_pool(spec("late", "192.0.2.0/23 /24", where="late"))
         assert give_many(books, nodes(2, "late=1"))[0] == ["192.0.3.0/24"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from hypothesis import given
@@ -13,7 +13,7 @@ from cidrella.core.cluster import Cluster
 from cidrella.core.decision import Node, Outcome
 from cidrella.core.prefix import Family, Prefix
 from tests.core.build import prefix, selector, spec, texts
-from tests.core.test_index import in_order
+from tests.core.oracle_order import choice
 
 if TYPE_CHECKING:
     from cidrella.core.decision import Decision
@@ -28,6 +28,8 @@ RANGES = [
     ("10.0.0.0/28 /29", "fd00::/124 /127"),
     ("fd00::/125 /128", "10.0.0.16/28 /30"),
 ]
+SINGLE = [ranges for ranges in RANGES if len(ranges) == 1] + [("fd00::/126 /127",), ("10.0.0.0/27 /30",)]
+"""What pools may have that give one family."""
 SELECTORS = [None, None, "a", "a=1", "b and a=1", "!a", "@metadata.name=n3"]
 LABELS = [{}, {"a": "1"}, {"a": "2"}, {"a": "1", "b": "1"}]
 FOUND = ["10.0.0.0/30", "10.0.0.8/29", "10.0.0.0/28", "10.0.0.37/32", "10.0.0.0/25", "fd00::/126", "fd00::9/128", "x"]
@@ -36,7 +38,8 @@ SERVICES = ["10.0.0.8/30", "10.0.0.0/27", "10.0.0.48/28", "fd00::8/125"]
 names = st.sampled_from(["n1", "n2", "n3", "n4", "n5"])
 uids = st.sampled_from(["1", "1", "1", "2"])
 labels = st.sampled_from(LABELS)
-pool_names = st.sampled_from(["p1", "p2", "p3", "p4"])
+pool_names = st.sampled_from(["p1", "p2", "p3", "p4", "p5"])
+written_pools = st.tuples(st.sampled_from(RANGES), st.just(False)) | st.tuples(st.sampled_from(SINGLE), st.just(True))
 found_cidrs = st.lists(st.sampled_from(FOUND), max_size=2)
 
 
@@ -82,8 +85,9 @@ class Books:
             for cidr, length in each.ranges
             if not each.problem and overlap(cidr, block) and cidr.length <= block.length
         ]
-        if annotation in [name for _, _, name in around]:
-            return annotation
+        for named in annotation.split(","):
+            if named in [name for _, _, name in around]:
+                return named
         return min(around)[2] if around else None
 
     def users(self, pool: str) -> list[tuple[str, Prefix]]:
@@ -98,25 +102,33 @@ class Books:
         used = [block for _, block in self.users(pool)]
         return sum(any(overlap(block, each) for each in used) for block in blocks_of(cidr, length))
 
-    def choice(self, node: Node) -> str | None:
-        """S3 and S4 as they are written: the first pool in order that has a free block in each of its families."""
+    def choice(self, node: Node) -> list[str] | None:
+        """S3, S4, K3 and K4 as they are written, of pools that have a free block in each of their families or not."""
         giving = [each for each in self.pools.values() if not each.terminating and not each.problem]
-        for name in in_order(giving, node.name, dict(node.labels)):
-            if all(self.free(cidr, length) for cidr, length in self.pools[name].ranges):
-                return name
-        return None
+        return choice(
+            giving,
+            node.name,
+            dict(node.labels),
+            lambda each: all(self.free(cidr, length) for cidr, length in each.ranges),
+        )
 
 
 class Walk(RuleBasedStateMachine):
-    """A1, A2, A7, A8, N1, N2, N3, N6, N8, N9, P3, S4, S6: at each step the cluster is what the plain books say."""
+    """A1, A2, A7, A8, N1, N2, N3, N4, N6, N8, N9, P3, S4, S6, K2, K3, K4: at each step all is as in plain books.
+
+    Pools that give all of a node's blocks and pools that give one family come, go and change, over ranges that overlap.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.cluster = Cluster()
         self.books = Books()
+        self.waiting: dict[str, tuple[Node, int]] = {}
+        """Nodes that had to wait when they asked last, with the openings that there had been by then."""
 
-    @rule(name=pool_names, ranges=st.sampled_from(RANGES), where=st.sampled_from(SELECTORS), state=st.integers(0, 9))
-    def add_pool(self, name: str, ranges: tuple[str, ...], where: str | None, state: int) -> None:
+    @rule(name=pool_names, pool=written_pools, where=st.sampled_from(SELECTORS), state=st.integers(0, 9))
+    def add_pool(self, name: str, pool: tuple[tuple[str, ...], bool], where: str | None, state: int) -> None:
+        ranges, composed = pool
         if name in self.books.pools:
             self.cluster.remove_pool(name)
         written = spec(
@@ -126,6 +138,7 @@ class Walk(RuleBasedStateMachine):
             created=str(state % 3),
             terminating=state == 8,
             problem="odd" if state == 9 else "",
+            composed=composed,
         )
         self.books.pools[name] = written
         assert self.cluster.add_pool(written).spec is written
@@ -136,6 +149,19 @@ class Walk(RuleBasedStateMachine):
         if name in self.books.pools:
             del self.books.pools[name]
             self.cluster.remove_pool(name)
+
+    @precondition(lambda self: self.books.pools)
+    @rule(name=pool_names, where=st.sampled_from(SELECTORS), state=st.integers(0, 9))
+    def change_pool(self, name: str, where: str | None, state: int) -> None:
+        """Another selector; at times it also is being deleted from now on, or gives nothing for the moment."""
+        if name in self.books.pools:
+            before = self.cluster.pools[name]
+            chosen = None if where is None else selector(where)
+            written = replace(self.books.pools[name], selector=chosen, terminating=state > 7)
+            self.books.pools[name] = written
+            self.cluster.change_pool(written)
+            assert self.cluster.pools[name] is before
+            assert self.cluster.pools[name].spec is written
 
     @rule(text=st.sampled_from(SERVICES), name=st.sampled_from(["flag", "object"]))
     def service_range(self, text: str, name: str) -> None:
@@ -211,14 +237,24 @@ class Walk(RuleBasedStateMachine):
             self.judge_given(node, decision)
 
     def judge_given(self, node: Node, decision: Decision) -> None:
-        choice = self.books.choice(node)
-        if choice is None:
+        givers = self.books.choice(node)
+        if givers is None:
             assert (decision.outcome, decision.blocks) == (Outcome.WAITING, ())
+            self.waiting[node.name] = node, self.cluster.openings
             return
-        assert (decision.outcome, decision.pool_name) == (Outcome.ASSIGNED, choice)
-        for block, (cidr, length) in zip(decision.blocks, self.books.pools[choice].ranges, strict=True):
+        assert (decision.outcome, list(decision.pool_names)) == (Outcome.ASSIGNED, givers)
+        ranges = [(name, *each) for name in givers for each in self.books.pools[name].ranges]
+        for block, giver, (name, cidr, length) in zip(decision.blocks, decision.pools, ranges, strict=True):
             assert block in self.books.free(cidr, length), f"{block} is not free"
-        self.books.nodes[node.name] = Held(node.uid, choice, list(decision.blocks), reserved=True)
+            assert giver is self.cluster.pools[name]
+        self.books.nodes[node.name] = Held(node.uid, ",".join(givers), list(decision.blocks), reserved=True)
+
+    @invariant()
+    def no_opening_is_missed(self) -> None:
+        """As long as the openings stand still, who had to wait has to wait."""
+        for node, openings in self.waiting.values():
+            if openings == self.cluster.openings:
+                assert self.books.choice(node) is None
 
     @invariant()
     def sound(self) -> None:
@@ -259,7 +295,7 @@ class Walk(RuleBasedStateMachine):
 TestWalk = Walk.TestCase
 
 
-POOLS = st.lists(st.tuples(st.sampled_from(RANGES), st.sampled_from(SELECTORS)), min_size=1, max_size=6)
+POOLS = st.lists(st.tuples(written_pools, st.sampled_from(SELECTORS)), min_size=1, max_size=6)
 
 
 @given(
@@ -268,20 +304,20 @@ POOLS = st.lists(st.tuples(st.sampled_from(RANGES), st.sampled_from(SELECTORS)),
     st.lists(labels, max_size=24),
 )
 def test_deciding_on_many_is_deciding_on_each(
-    pools: list[tuple[tuple[str, ...], str | None]], found: list[str], fleet: list[dict[str, str]]
+    pools: list[tuple[tuple[tuple[str, ...], bool], str | None]], found: list[str], fleet: list[dict[str, str]]
 ) -> None:
-    """A1, A9, S4: one call for all nodes and one call for each give the same blocks from the same pools."""
+    """A1, A9, S4, K3: one call for all nodes and one call for each give the same blocks from the same pools."""
     together, single = Cluster(), Cluster()
     nodes = [Node(f"n{number}", has, "1") for number, has in enumerate(fleet)]
     for books in (together, single):
-        for number, (ranges, where) in enumerate(pools):
-            books.add_pool(spec(f"p{number}", *ranges, where=where))
+        for number, ((ranges, composed), where) in enumerate(pools):
+            books.add_pool(spec(f"p{number}", *ranges, where=where, composed=composed))
         for number, text in enumerate(found):
             books.observe(Node(f"found{number}", {}, "1", (text,)))
     at_once = together.decide_many(nodes)
     one_by_one = [single.decide(node) for node in nodes]
-    assert [(each.outcome, texts(each), each.pool_name, each.message) for each in at_once] == [
-        (each.outcome, texts(each), each.pool_name, each.message) for each in one_by_one
+    assert [(each.outcome, texts(each), each.pool_name, each.message, each.tried) for each in at_once] == [
+        (each.outcome, texts(each), each.pool_name, each.message, each.tried) for each in one_by_one
     ]
     together.check()
     for family in Family:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,11 +12,12 @@ from hypothesis import strategies as st
 
 from cidrella.core.explain import Verdict, explain
 from cidrella.core.index import PoolIndex
-from tests.core.build import node, pool, spec
+from tests.core.build import node, part, pool, spec
 from tests.core.test_index import kinds, ranges, selectors
 
 if TYPE_CHECKING:
-    from cidrella.core.pool import PoolSpec
+    from cidrella.core.offer import Offer
+    from cidrella.core.pool import Pool, PoolSpec
     from cidrella.core.selector import Selector
 
 NODE = node("n1", "size=big rack=r1")
@@ -42,20 +44,40 @@ def test_those_that_apply_come_first_in_order() -> None:
     assert [each.matched for each in found] == [1, 0, 0, 0]
 
 
-@given(st.lists(st.tuples(ranges, st.none() | selectors), max_size=8), kinds)
+def side_by_side(index: PoolIndex, name: str, labels: dict[str, str]) -> list[Pool]:
+    """Return the pools that apply where they are first tried, what can be tried together by family."""
+    result: list[Pool] = []
+    for _, alike in groupby(index.offers(name, labels), key=lambda offer: (is_default(offer), is_composed(offer))):
+        lanes = dict.fromkeys(lane for offer in alike for lane in offer.lanes if lane.pools[0] not in result)
+        for lane in sorted(lanes, key=lambda lane: lane.pools[0].part or 0):
+            result += lane.pools
+    return result
+
+
+def is_default(offer: Offer) -> bool:
+    return all(lane.pools[0].spec.selector is None for lane in offer.lanes)
+
+
+def is_composed(offer: Offer) -> bool:
+    return offer.lanes[0].pools[0].spec.composed
+
+
+@given(st.lists(st.tuples(ranges, st.none() | selectors, st.booleans()), max_size=8), kinds)
 def test_the_order_is_the_planners(
-    pools: list[tuple[tuple[str, ...], Selector | None]], kind: tuple[str, dict[str, str]]
+    pools: list[tuple[tuple[str, ...], Selector | None, bool]], kind: tuple[str, dict[str, str]]
 ) -> None:
-    """S3, S5: what is explained to apply, and its order, is what the planner's index finds."""
+    """S3, S5, K3, K4: what is explained to apply, and its order, is what the planner's index finds."""
     index = PoolIndex()
-    made = [pool(spec(f"p{number}", *cidrs, where=where)) for number, (cidrs, where) in enumerate(pools)]
+    made = [
+        pool(spec(f"p{number}", *cidrs[: 1 if composed else None], where=where, composed=composed))
+        for number, (cidrs, where, composed) in enumerate(pools)
+    ]
     for each in made:
         index.add(each)
     name, labels = kind
-    matching, defaults = index.lanes(name, labels)
     written = " ".join(f"{key}={value}" for key, value in labels.items())
     found = explain(node(name, written), made)
-    assert [each.pool for each in found if each.applies] == matching.pools + defaults.pools
+    assert [each.pool for each in found if each.applies] == side_by_side(index, name, labels)
     assert len(found) == len(made)
     assert [bool(each.before_next) for each in found] == [
         number < sum(each.applies for each in found) - 1 for number in range(len(found))
@@ -114,6 +136,99 @@ def test_which_point_of_the_order_decided(one: str | tuple[str, str], two: str |
     assert names(found) == ["a", "b"]
     assert found[0].before_next == f"before b by {rule}"
     assert found[1].before_next == ""
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "rule"),
+    [
+        (part("a", "10.0.0.0/24 /24", "size"), part("b", "10.0.0.0/24 /28"), "K4.1: it has a selector; b is a default"),
+        (part("a", "10.0.0.0/8 /28"), part("b", "10.0.0.0/24 /27"), "K4.2: it has 4 host bits a node; b 5"),
+        (
+            part("a", "10.1.0.0/24 /28", "size and rack"),
+            part("b", "10.0.0.0/24 /28", "size"),
+            "K4.3: it meets 2 requirements; b 1",
+        ),
+        (part("a", "10.2.0.0/24 /28"), part("b", "10.10.0.0/24 /28"), "K4.4: it has the lower first address"),
+        (part("a", "10.0.0.0/24 /28"), part("b", "10.0.0.0/25 /28"), "K4.5: it has the name that sorts first"),
+        (
+            spec("a", "10.0.0.0/24 /28", where="size"),
+            part("b", "fd00::/60 /64", "size"),
+            "K3: it gives a node all of its blocks; b those of IPv6",
+        ),
+        (
+            spec("a", "10.0.0.0/24 /28"),
+            part("b", "10.0.0.0/24 /28"),
+            "K3: it gives a node all of its blocks; b those of IPv4",
+        ),
+        (
+            part("a", "10.0.0.0/24 /28", "size"),
+            spec("b", "10.0.0.0/24 /28"),
+            "K3: it has a selector, or completes what has one; b is a default",
+        ),
+    ],
+)
+def test_which_point_of_the_order_decided_for_one_family(one: PoolSpec, two: PoolSpec, rule: str) -> None:
+    """K3, K4: the point is named for pools of one family, and between one of them and one that gives alone."""
+    found = explain(NODE, [pool(two), pool(one)])
+    assert names(found) == ["a", "b"]
+    assert [each.before_next for each in found] == [f"before b by {rule}", ""]
+
+
+def test_families_stand_side_by_side() -> None:
+    """K3: pools of two families are tried together, a default early where it completes what has a selector."""
+    found = explain(
+        NODE,
+        [
+            pool(each)
+            for each in (
+                part("d4", "10.0.0.0/24 /28"),
+                part("d6", "fd00::/60 /64"),
+                part("m6", "fd00::/60 /64", "size"),
+                spec("other", "10.0.0.0/24 /28", where="other"),
+            )
+        ],
+    )
+    assert [(each.pool.name, each.turn, each.before_next) for each in found] == [
+        ("d4", 2, "beside m6 by K3: it gives IPv4; m6 IPv6"),
+        ("m6", 2, "before d6 by K4.1: it has a selector; d6 is a default"),
+        ("d6", 4, ""),
+        ("other", 0, ""),
+    ]
+    without_m6 = explain(NODE, [pool(part("d6", "fd00::/60 /64")), pool(part("d4", "10.0.0.0/24 /28"))])
+    assert [(each.pool.name, each.turn, each.before_next) for each in without_m6] == [
+        ("d4", 4, "beside d6 by K3: it gives IPv4; d6 IPv6"),
+        ("d6", 4, ""),
+    ]
+    completing = explain(
+        NODE,
+        [
+            pool(each)
+            for each in (
+                part("d4", "10.0.0.0/24 /28"),
+                part("d6", "fd00::/60 /64"),
+                part("m4", "10.0.0.0/24 /28", "size"),
+            )
+        ],
+    )
+    assert [(each.pool.name, each.turn, each.before_next) for each in completing] == [
+        ("m4", 2, "beside d6 by K3: it gives IPv4; d6 IPv6"),
+        ("d6", 2, "before d4 by K3: it has a selector, or completes what has one; d4 is a default"),
+        ("d4", 4, ""),
+    ]
+
+
+def test_turns() -> None:
+    """K3: each pool that applies says in which of the four steps it is first tried."""
+    found = explain(
+        NODE,
+        [
+            pool(spec("d", "10.0.0.0/24 /28")),
+            pool(spec("m", "10.0.0.0/24 /28", where="size")),
+            pool(part("d4", "10.0.0.0/24 /28")),
+            pool(part("m4", "10.0.0.0/24 /28", "size")),
+        ],
+    )
+    assert [(each.pool.name, each.turn) for each in found] == [("m", 1), ("m4", 2), ("d", 3), ("d4", 4)]
 
 
 def test_full_families() -> None:

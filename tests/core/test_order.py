@@ -8,7 +8,7 @@ import pytest
 
 from cidrella.core.index import PoolIndex
 from cidrella.core.pool import Rank, rank
-from tests.core.build import node, pool, spec
+from tests.core.build import node, pool, spec, tried
 
 if TYPE_CHECKING:
     from cidrella.core.decision import Node
@@ -20,8 +20,7 @@ def order(of: Node, *specs: PoolSpec) -> list[str]:
     index = PoolIndex()
     for each in specs:
         index.add(pool(each))
-    matching, defaults = index.lanes(of.name, of.labels)
-    return [each.name for each in matching.pools + defaults.pools]
+    return [each.name for each in tried(index, of.name, of.labels)]
 
 
 def both_ways(of: Node, *specs: PoolSpec) -> list[str]:
@@ -87,7 +86,7 @@ def test_capacity_not_what_is_left() -> None:
     for number in range(255):
         large.views[0].allocate(f"n{number}")
     assert large.views[0].free < small.views[0].free
-    assert index.lanes("n1", {})[1].pools == [small, large]
+    assert tried(index, "n1", {}) == [small, large]
 
 
 def test_fewer_host_bits_first() -> None:

@@ -261,7 +261,7 @@ def test_waiting_costs_the_same_however_many_pools_are_full(where: str | None) -
     site.occupy("10.0.0.0/28")
     fleet = nodes(100, "size=1")
     meter = Meter()
-    for lane in site.index.lanes(fleet[0].name, fleet[0].labels):
+    for lane in site.index.offers(fleet[0].name, fleet[0].labels)[-1].lanes_so_far:
         lane.pools = CountingList(lane.pools, meter)
     assert {each.outcome for each in site.planner.decide_many(fleet)} == {Outcome.WAITING}
     assert meter.during() <= 1000 + 100 * 20
@@ -272,7 +272,7 @@ def test_many_nodes_over_many_small_pools_are_passed_once() -> None:
     site = Site(*(spec(f"p{number:04}", f"10.0.{number}.0/24 /24") for number in range(200)))
     meter = Meter()
     names = CountingList([f"n{number}" for number in range(200)], meter)
-    decisions = site.planner._serve(names, site.index.lanes("n0", {}))
+    decisions = site.planner._serve(names, site.index.offers("n0", {}))
     assert {each.outcome for each in decisions} == {Outcome.ASSIGNED}
     assert meter.during() <= 10 * 200
 
@@ -283,7 +283,9 @@ def test_decisions_name_the_pool_for_each_block() -> None:
     one, many = site.planner.decide(node("a")), site.planner.decide_many([node("b")])[0]
     assert one.pools == many.pools == (site.pools["dual"], site.pools["dual"])
     assert one.pool_name == "dual"
-    assert Decision("n", Outcome.UNTRACKED, one.blocks, (None, site.pools["dual"]), Reason.NONE, "").pool_name == ""
+    untracked = Decision("n", Outcome.UNTRACKED, one.blocks, (None, site.pools["dual"]), Reason.NONE, "")
+    assert (untracked.pool_names, untracked.pool_name) == (("dual",), "dual")
+    assert untracked._replace(pools=(None, None)).pool_name == ""
 
 
 def test_blocks_are_held_by_the_nodes_name() -> None:

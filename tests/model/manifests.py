@@ -33,6 +33,12 @@ def pool(spec: object, metadata: Part | None = None, **top: object) -> Manifest:
     return {"apiVersion": "networking.x-k8s.io/v1", "kind": "ClusterCIDR", "metadata": meta, "spec": spec, **top}
 
 
+def config(spec: object, metadata: Part | None = None, **top: object) -> Manifest:
+    """A ClusterCIDRConfig as it is written in a file."""
+    made = {"apiVersion": "networking.x-k8s.io/v1alpha1", "kind": "ClusterCIDRConfig"}
+    return {**pool(spec, metadata, **top), **made}
+
+
 def valid(title: str, **spec: object) -> Case:
     """A spec that is valid, with 8 host bits and an IPv4 range unless it says otherwise."""
     return Case(title, pool({"perNodeHostBits": 8, "ipv4": "10.1.0.0/16", **spec}), frozenset())

@@ -5,10 +5,21 @@ import pytest
 
 from cidrella.core.prefix import PrefixError
 from cidrella.core.selector import Operator, Requirement, Selector, Term
+from cidrella.model.configs import ClusterCIDRConfig
 from cidrella.model.convert import node_facts, pool_spec, service_ranges
-from cidrella.model.objects import POOL_ANNOTATION, UNINITIALIZED_TAINT, ClusterCIDR, Node, ServiceCIDR
+from cidrella.model.objects import (
+    FAMILY_ORDER_ANNOTATION,
+    POOL_ANNOTATION,
+    UNINITIALIZED_TAINT,
+    ClusterCIDR,
+    Node,
+    ServiceCIDR,
+)
 from tests.model.cases import BIG
-from tests.model.manifests import pool, selecting
+from tests.model.cases_config import FOUR
+from tests.model.manifests import config, pool, selecting
+
+NP3 = {"key": "np", "operator": "In", "values": ["np3"]}
 
 
 def blocks(**spec: object) -> list[tuple[str, int]]:
@@ -77,6 +88,54 @@ def test_age_and_end_of_a_pool() -> None:
     old = pool_spec(msgspec.convert(pool(spec, times), ClusterCIDR))
     assert (young.name, young.created, young.terminating, young.gives) == ("pool", "", False, True)
     assert (old.name, old.created, old.terminating, old.gives) == ("pool", "2026-01-01T00:00:00Z", True, False)
+
+
+def test_a_config_is_a_pool_of_one_family() -> None:
+    """K1, K3: range and mask are the pool's, it is composed with others, and its name tells it from a ClusterCIDR."""
+    raw = config({"cidr": "fd12:3456:789a::/48", "perNodeMaskSize": 64}, {"name": "pods-v6"})
+    made = pool_spec(msgspec.convert(raw, ClusterCIDRConfig))
+    assert [(str(each.cidr), each.length) for each in made.ranges] == [("fd12:3456:789a::/48", 64)]
+    assert (made.name, made.composed, made.selector, made.gives) == ("ccc/pods-v6", True, None, True)
+    assert not pool_spec(msgspec.convert(pool({"perNodeHostBits": 8, "ipv4": "10.1.0.0/16"}), ClusterCIDR)).composed
+
+
+def test_an_annotation_turns_no_config_round() -> None:
+    """K1, F1: the order of the families is nothing that one family has."""
+    annotated = config(FOUR, {"annotations": {FAMILY_ORDER_ANNOTATION: "IPv6,IPv4"}})
+    assert len(pool_spec(msgspec.convert(annotated, ClusterCIDRConfig)).ranges) == 1
+
+
+@pytest.mark.parametrize("raw", [None, {}, {"matchLabels": {}}, {"matchExpressions": []}, {"matchLabels": None}])
+def test_a_config_that_asks_for_nothing_is_a_default(raw: object) -> None:
+    """K3: a selector that is absent or empty selects any node, as a fall-back."""
+    assert pool_spec(msgspec.convert(config({**FOUR, "nodeSelector": raw}), ClusterCIDRConfig)).selector is None
+
+
+@pytest.mark.parametrize("raw", [{"matchLabels": {"np": "np3"}}, {"matchExpressions": [NP3]}])
+def test_either_half_of_a_label_selector_selects(raw: object) -> None:
+    """K3: labels alone, or expressions alone, make a selector, and say the same if they ask the same."""
+    made = pool_spec(msgspec.convert(config({**FOUR, "nodeSelector": raw}), ClusterCIDRConfig)).selector
+    assert made == Selector((Term((Requirement("np", Operator.IN, ("np3",)),)),))
+
+
+def test_labels_are_requirements() -> None:
+    """K2, K4: labels and expressions are one term, in which each counts as matched by itself."""
+    asked = [{"key": "gpu", "operator": "Exists"}, {"key": "zone", "operator": "NotIn", "values": ["a", "b"]}]
+    raw = {"matchLabels": {"np": "np3", "size": "big"}, "matchExpressions": asked}
+    made = pool_spec(msgspec.convert(config({**FOUR, "nodeSelector": raw}), ClusterCIDRConfig)).selector
+    assert made == Selector(
+        (
+            Term(
+                (
+                    Requirement("np", Operator.IN, ("np3",)),
+                    Requirement("size", Operator.IN, ("big",)),
+                    Requirement("gpu", Operator.EXISTS),
+                    Requirement("zone", Operator.NOT_IN, ("a", "b")),
+                )
+            ),
+        )
+    )
+    assert made.matched("node-1", {"np": "np3", "size": "big", "gpu": ""}) == 4
 
 
 def test_the_facts_about_a_node() -> None:

@@ -13,27 +13,40 @@ import pytest
 import yaml
 
 from cidrella.model import rules
-from cidrella.model.crd import cluster_cidr_crd, crds, range_allocation_crd
+from cidrella.model.crd import crds, pool_crd, range_allocation_crd
+from cidrella.model.kinds import CLUSTER_CIDR, CLUSTER_CIDR_CONFIG, POOL_KINDS, PoolKind
+from tests.model import cases_config
 from tests.model.cases import UPDATES
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 IMMUTABLE_FIELDS = ["perNodeHostBits", "perNodeHostBitsIPv6", "ipv4", "ipv6", "nodeSelector"]
 
 
-@pytest.fixture
-def version() -> Any:
-    (only,) = cluster_cidr_crd()["spec"]["versions"]  # type: ignore[index]
+def version_of(kind: PoolKind) -> Any:
+    """The one version of a kind's definition."""
+    crd: Any = pool_crd(kind)
+    (only,) = crd["spec"]["versions"]
     return only
 
 
-@pytest.fixture
-def root(version: Any) -> Any:
-    return version["schema"]["openAPIV3Schema"]
+def root_of(kind: PoolKind) -> Any:
+    return version_of(kind)["schema"]["openAPIV3Schema"]
 
 
 @pytest.fixture
-def spec(root: Any) -> Any:
-    return root["properties"]["spec"]
+def spec() -> Any:
+    return root_of(CLUSTER_CIDR)["properties"]["spec"]
+
+
+@pytest.fixture
+def config_spec() -> Any:
+    return root_of(CLUSTER_CIDR_CONFIG)["properties"]["spec"]
+
+
+@pytest.fixture(params=POOL_KINDS, ids=str)
+def root(request: pytest.FixtureRequest) -> Any:
+    """The schema of each kind of pool."""
+    return root_of(request.param)
 
 
 def schemas(schema: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -41,8 +54,9 @@ def schemas(schema: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     yield path, schema
     for name, inner in schema.get("properties", {}).items():
         yield from schemas(inner, f"{path}.{name}")
-    if "items" in schema:
-        yield from schemas(schema["items"], f"{path}[]")
+    for each in ("items", "additionalProperties"):
+        if each in schema:
+            yield from schemas(schema[each], f"{path}[]")
 
 
 def committed() -> dict[str, Any]:
@@ -63,7 +77,7 @@ def test_the_committed_copy_is_current() -> None:
 
 def test_group_version_and_names() -> None:
     """C5: the resource is the one already in use in clusters today, and answers to `kubectl get cc`."""
-    crd: Any = cluster_cidr_crd()
+    crd: Any = pool_crd(CLUSTER_CIDR)
     assert crd["metadata"]["name"] == "clustercidrs.networking.x-k8s.io"
     assert (crd["spec"]["group"], crd["spec"]["scope"]) == ("networking.x-k8s.io", "Cluster")
     assert crd["spec"]["names"]["shortNames"] == ["cc"]
@@ -72,13 +86,32 @@ def test_group_version_and_names() -> None:
     assert version["subresources"] == {"status": {}}
 
 
-def test_columns(version: Any) -> None:
-    """C5: kubectl, which writes names in capitals and NAME first, shows the columns that the rule lists."""
-    columns = {column["name"].upper(): column["jsonPath"] for column in version["additionalPrinterColumns"]}
+def test_group_version_and_names_of_configs() -> None:
+    """K1: the other kind is of the same group, a version younger, and answers to `kubectl get ccc`."""
+    crd: Any = pool_crd(CLUSTER_CIDR_CONFIG)
+    assert crd["metadata"]["name"] == "clustercidrconfigs.networking.x-k8s.io"
+    assert (crd["spec"]["group"], crd["spec"]["scope"]) == ("networking.x-k8s.io", "Cluster")
+    assert (crd["spec"]["names"]["kind"], crd["spec"]["names"]["shortNames"]) == ("ClusterCIDRConfig", ["ccc"])
+    (version,) = crd["spec"]["versions"]
+    assert (version["name"], version["subresources"]) == ("v1alpha1", {"status": {}})
+
+
+@pytest.mark.parametrize(
+    ("kind", "own"),
+    [
+        (
+            CLUSTER_CIDR,
+            {"PERNODEHOSTBITS": ".spec.perNodeHostBits", "IPV4": ".spec.ipv4", "IPV6": ".spec.ipv6"},
+        ),
+        (CLUSTER_CIDR_CONFIG, {"CIDR": ".spec.cidr", "PERNODEMASKSIZE": ".spec.perNodeMaskSize"}),
+    ],
+    ids=str,
+)
+def test_columns(kind: PoolKind, own: dict[str, str]) -> None:
+    """C5, K5: kubectl, which writes names in capitals and NAME first, shows the columns that the rule lists."""
+    columns = {column["name"].upper(): column["jsonPath"] for column in version_of(kind)["additionalPrinterColumns"]}
     assert columns == {
-        "PERNODEHOSTBITS": ".spec.perNodeHostBits",
-        "IPV4": ".spec.ipv4",
-        "IPV6": ".spec.ipv6",
+        **own,
         "USED": ".status.nodes",
         "FREE": ".status.free",
         "ACTIVE": '.status.conditions[?(@.type=="Active")].status',
@@ -90,9 +123,8 @@ def test_the_schema_is_structural(root: Any) -> None:
     """C4: every value has a type, every list says its kind, and nothing is referred to, nullable or left open."""
     for path, schema in schemas(root):
         assert schema["type"] in {"object", "array", "string", "integer"}, path
-        assert not {"$ref", "nullable", "additionalProperties", "x-kubernetes-preserve-unknown-fields"} & set(schema), (
-            path
-        )
+        assert not {"$ref", "nullable", "x-kubernetes-preserve-unknown-fields"} & set(schema), path
+        assert not {"properties", "additionalProperties"} <= set(schema), path
         assert schema["type"] != "array" or {"items", "x-kubernetes-list-type"} <= set(schema), path
         assert schema["type"] != "integer" or schema["format"] in {"int32", "int64"}, path
 
@@ -103,9 +135,14 @@ def test_every_field_is_described(root: Any) -> None:
         assert path.endswith("[]") or schema.get("description"), path
 
 
-def test_what_is_required(root: Any, spec: Any) -> None:
-    """C4: an older object without a spec can still be relieved of its finalizers, and a new one cannot be made."""
+def test_what_of_a_spec_is_required(spec: Any, config_spec: Any) -> None:
+    """C2, K1: a size is required of either kind, and a range of the one that has one."""
     assert spec["required"] == ["perNodeHostBits"]
+    assert config_spec["required"] == ["cidr", "perNodeMaskSize"]
+
+
+def test_what_is_required(root: Any) -> None:
+    """C4: an older object without a spec can still be relieved of its finalizers, and a new one cannot be made."""
     assert "required" not in root
     (rule,) = cel(root)
     assert (rule["optionalOldSelf"], rule["fieldPath"]) == (True, ".spec")
@@ -136,7 +173,16 @@ def test_every_field_is_immutable(spec: Any, field: str) -> None:
     (rule,) = (rule for rule in cel(spec) if "oldSelf" in rule["rule"] and rule["fieldPath"] == f".{field}")
     assert f"has(self.{field})" in rule["rule"]
     assert f"has(oldSelf.{field})" in rule["rule"]
-    assert "create another ClusterCIDR" in rule["message"]
+    assert "create another ClusterCIDR instead" in rule["message"]
+
+
+def test_what_of_a_config_is_immutable(config_spec: Any) -> None:
+    """K1, K2: range and mask are, and the selector is not."""
+    held = {rule["fieldPath"]: rule["message"] for rule in cel(config_spec) if "oldSelf" in rule["rule"]}
+    assert list(held) == [".cidr", ".perNodeMaskSize"]
+    assert all("create another ClusterCIDRConfig instead" in message for message in held.values())
+    inside = [rule["rule"] for path, schema in schemas(config_spec) if path for rule in cel(schema)]
+    assert not [each for each in inside if "oldSelf" in each]
 
 
 def test_immutability_is_never_a_rule_of_the_field_itself(spec: Any) -> None:
@@ -155,6 +201,13 @@ def test_the_updates_of_the_table_cover_every_field_and_way() -> None:
     assert optional | {("perNodeHostBits", "changed")} <= ways
 
 
+def test_the_updates_of_configs_cover_every_field() -> None:
+    """K1, K2: the table has each field that must stay changed, and the one that need not in every way."""
+    assert {update.field for update in cases_config.UPDATES} >= {cases_config.CIDR, cases_config.MASK}
+    allowed = {update.title for update in cases_config.UPDATES if not update.field}
+    assert {f"selector {way}" for way in ("changed", "added", "removed")} <= allowed
+
+
 def test_every_rule_says_what_to_do(root: Any) -> None:
     """C3, C4: each rule comes with a message for people, on one line."""
     for path, schema in schemas(root):
@@ -168,6 +221,15 @@ def test_selectors_are_bounded(spec: Any) -> None:
     terms = spec["properties"]["nodeSelector"]["properties"]["nodeSelectorTerms"]
     assert terms["maxItems"] == rules.TERMS_MAX
     assert terms["items"]["properties"]["matchExpressions"]["maxItems"] == rules.EXPRESSIONS_MAX
+
+
+def test_label_selectors_are_bounded(config_spec: Any) -> None:
+    """K1, C4: the same of labels, of which neither way to ask knows Gt and Lt."""
+    selector = config_spec["properties"]["nodeSelector"]["properties"]
+    assert selector["matchLabels"]["maxProperties"] == rules.LABELS_MAX
+    assert selector["matchExpressions"]["maxItems"] == rules.LABELS_MAX
+    operators = selector["matchExpressions"]["items"]["properties"]["operator"]["enum"]
+    assert operators == ["In", "NotIn", "Exists", "DoesNotExist"]
 
 
 def test_fields_and_labels_have_rules_of_their_own(spec: Any) -> None:

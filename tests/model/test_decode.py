@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cidrella.model.configs import ClusterCIDRConfig, LabelSelector
 from cidrella.model.decode import Problem, decode
 from cidrella.model.objects import ClusterCIDR, Node, ServiceCIDR
 from cidrella.model.serviceip import RangeAllocation
 from tests.model.cases import BIG, CASES, SHAPES
-from tests.model.manifests import EXPRESSION, Case, asking, pool
+from tests.model.manifests import EXPRESSION, Case, asking, config, pool
 
 
 def problems(raw: object) -> dict[str, str]:
@@ -25,6 +26,15 @@ def problems(raw: object) -> dict[str, str]:
 
 def spec(**fields: object) -> dict[str, object]:
     return pool({"perNodeHostBits": 8, "ipv4": "10.1.0.0/16", **fields})
+
+
+def test_null_in_a_mapping() -> None:
+    """K1, C4: null is an empty label in metadata, and none at all in a selector, as it is to the API server."""
+    written = {"cidr": "10.1.0.0/16", "perNodeMaskSize": 24, "nodeSelector": {"matchLabels": {"a": None, "b": "c"}}}
+    found = decode(config(written, {"labels": {"a": None}}), ClusterCIDRConfig)
+    assert isinstance(found, ClusterCIDRConfig)
+    assert found.metadata.labels == {"a": ""}
+    assert found.spec.node_selector == LabelSelector(match_labels={"b": "c"})
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)

@@ -23,9 +23,10 @@ from cidrella.model.flags import (
     parse_truth,
     read_ipam_flags,
 )
+from cidrella.model.kinds import CLUSTER_CIDR
 from cidrella.model.objects import FAMILY_ORDER_ANNOTATION, ClusterCIDR
 from cidrella.model.reading import read_pool
-from cidrella.model.validate import validate_cluster_cidr
+from cidrella.model.validate import validate_pool
 from tests.model.manifests import pool
 
 Flags = dict[str, Any]
@@ -36,7 +37,7 @@ BOTH = "10.0.0.0/16,fd00::/48"
 
 def matches(obj: ClusterCIDR, ranges: tuple[PoolRange, ...]) -> bool:
     """Whether a pool, read back from the API, is what the flags ask for."""
-    return matches_flags(read_pool(msgspec.json.encode(obj)).spec, ranges)
+    return matches_flags(read_pool(msgspec.json.encode(obj), CLUSTER_CIDR).spec, ranges)
 
 
 def lengths(flags: Flags) -> list[tuple[str, int]]:
@@ -259,7 +260,7 @@ def pool_ranges(draw: st.DrawFn) -> tuple[PoolRange, ...]:
 def test_the_pool_is_what_the_flags_say(ranges: tuple[PoolRange, ...]) -> None:
     """F1: the pool of the flags is valid, means the flags, and matches them, also after a way through JSON."""
     made = flags_pool(ranges)
-    assert validate_cluster_cidr(made) == []
+    assert validate_pool(made) == []
     assert pool_spec(made).ranges == ranges
     assert matches(made, ranges)
 

@@ -8,11 +8,11 @@ from cidrella.model.objects import (
     KIND,
     ClusterCIDR,
     ClusterCIDRSpec,
-    ClusterCIDRStatus,
     FamilyStatus,
     Node,
     NodeSelectorTerm,
     ObjectMeta,
+    PoolStatus,
     ServiceCIDR,
     clamp_count,
 )
@@ -118,7 +118,7 @@ def test_the_size_for_ipv6_has_the_name_people_write() -> None:
 
 def test_a_count_of_zero_is_written() -> None:
     """C5: a pool that is full, or used by nobody, shows 0 and not an empty column."""
-    status = ClusterCIDRStatus(ipv4=FamilyStatus(capacity=16, allocated=16))
+    status = PoolStatus(ipv4=FamilyStatus(capacity=16, allocated=16))
     assert msgspec.to_builtins(status) == {
         "ipv4": {"capacity": 16, "allocated": 16, "free": 0},
         "nodes": 0,

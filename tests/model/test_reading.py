@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import msgspec
 import pytest
 
-from cidrella.model.objects import FAMILY_ORDER_ANNOTATION, FINALIZER
+from cidrella.model.kinds import CLUSTER_CIDR, CLUSTER_CIDR_CONFIG, POOL_KINDS
+from cidrella.model.objects import FAMILY_ORDER_ANNOTATION, FINALIZER, PoolStatus
 from cidrella.model.reading import SeenPool, read_node, read_pool, read_service_ranges
+from tests.model.cases_config import FOUR
 
 GOOD = {"perNodeHostBits": 8, "ipv4": "10.1.0.0/16", "ipv6": "fd00::/64"}
 
 
 def pool(spec: object, status: object = None, **metadata: object) -> SeenPool:
     raw = {"metadata": {"name": "p", "uid": "u", **metadata}, "spec": spec, "status": status}
-    return read_pool(json.dumps(raw).encode())
+    return read_pool(json.dumps(raw).encode(), CLUSTER_CIDR)
+
+
+def seen_config(spec: object, status: object = None, **metadata: object) -> SeenPool:
+    raw = {"metadata": {"name": "p", "uid": "u", **metadata}, "spec": spec, "status": status}
+    return read_pool(json.dumps(raw).encode(), CLUSTER_CIDR_CONFIG)
 
 
 def test_a_pool_gives_only_with_its_finalizer() -> None:
@@ -72,7 +80,44 @@ def test_another_controllers_status_is_no_fault() -> None:
     assert known.nodes == 3
 
 
-@pytest.mark.parametrize("read", [read_node, read_pool, read_service_ranges])
+def test_both_kinds_are_pools() -> None:
+    """K1, K5: of either kind it is known what the pool is called, which object it is, and where that is in the API."""
+    one, other = pool(GOOD), seen_config(FOUR)
+    assert (one.name, one.object_name, one.kind) == ("p", "p", CLUSTER_CIDR)
+    assert (other.name, other.object_name, other.kind) == ("ccc/p", "p", CLUSTER_CIDR_CONFIG)
+    assert one.path == "/apis/networking.x-k8s.io/v1/clustercidrs/p"
+    assert other.path == "/apis/networking.x-k8s.io/v1alpha1/clustercidrconfigs/p"
+
+
+def test_a_config_is_guarded_as_any_pool() -> None:
+    """K5, P1: without the finalizer it gives nothing, with it it does; a status like ours is read."""
+    assert not seen_config(FOUR).spec.gives
+    seen = seen_config({**FOUR, "perNodeMaskSize": 24.0}, {"nodes": 3, "free": 2}, finalizers=[FINALIZER])
+    assert seen.spec.gives
+    assert seen.status == PoolStatus(nodes=3, free=2)
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ({**FOUR, "perNodeMaskSize": 8}, "at least 16"),
+        ({**FOUR, "cidr": "10.1.0.1/16"}, "host bits set"),
+        ({**FOUR, "nodeSelector": {"matchLabels": {"a b": "c"}}}, "is no label key"),
+        (GOOD, "is no known field"),
+        (None, "is required"),
+        ("rubbish", "must be a mapping"),
+    ],
+)
+def test_an_invalid_config_is_a_pool_with_a_problem(spec: object, said: str) -> None:
+    """K1, C4, S6: what an older CRD let through is kept under its own name, gives nothing, and says why."""
+    seen = seen_config(spec, "rubbish", finalizers=[FINALIZER])
+    assert said in seen.spec.problem
+    assert (seen.name, seen.spec.ranges, seen.spec.gives, seen.status) == ("ccc/p", (), False, None)
+
+
+@pytest.mark.parametrize(
+    "read", [read_node, read_service_ranges, *(partial(read_pool, kind=kind) for kind in POOL_KINDS)]
+)
 @pytest.mark.parametrize("raw", [b"{}", b'{"metadata":{}}', b'{"metadata":{"name":5}}', b"[]", b"7", b'{"spec":{}}'])
 def test_what_has_no_name_is_no_object(read: object, raw: bytes) -> None:
     """C4, N7: rubbish raises, for there is nobody whom it could be about."""

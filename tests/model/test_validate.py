@@ -5,21 +5,29 @@ from collections import Counter
 import pytest
 
 from cidrella.model.decode import Problem, decode
-from cidrella.model.objects import ClusterCIDR, Node, ServiceCIDR
-from cidrella.model.validate import validate_cluster_cidr, validate_node, validate_service_cidr
+from cidrella.model.kinds import CLUSTER_CIDR, CLUSTER_CIDR_CONFIG, PoolKind
+from cidrella.model.objects import Node, ServiceCIDR
+from cidrella.model.validate import validate_node, validate_pool, validate_service_cidr
+from tests.model import cases_config
 from tests.model.cases import BIG, CASES, RANGES, SELECTORS, SERVICE_CIDRS, SIZES
-from tests.model.manifests import EXPRESSION, FIELD, Case, asking, naming, pool
+from tests.model.manifests import EXPRESSION, FIELD, Case, asking, config, naming, pool
 
 
-def judge(manifest: object) -> list[Problem]:
-    """What `cidrella validate` finds in a ClusterCIDR."""
-    obj = decode(manifest, ClusterCIDR)
-    return obj if isinstance(obj, list) else validate_cluster_cidr(obj)
+def judge(manifest: object, kind: PoolKind = CLUSTER_CIDR) -> list[Problem]:
+    """What `cidrella validate` finds in a pool."""
+    obj = decode(manifest, kind.struct)
+    return obj if isinstance(obj, list) else validate_pool(obj)
 
 
 def said(**spec: object) -> dict[str, str]:
     """What is said about a spec, by field."""
     found = judge(pool({"perNodeHostBits": 8, "ipv4": "10.1.0.0/16", **spec}))
+    return {problem.field: problem.message for problem in found}
+
+
+def said_of_config(**spec: object) -> dict[str, str]:
+    """The same of a ClusterCIDRConfig."""
+    found = judge(config({**cases_config.FOUR, **spec}), CLUSTER_CIDR_CONFIG)
     return {problem.field: problem.message for problem in found}
 
 
@@ -29,15 +37,22 @@ def test_the_table(case: Case) -> None:
     assert {problem.field for problem in judge(case.manifest)} == case.fields
 
 
+@pytest.mark.parametrize("case", cases_config.CASES, ids=lambda case: case.title)
+def test_the_table_of_configs(case: Case) -> None:
+    """K1, C1, C2, C4: a ClusterCIDRConfig is refused for the fields that are wrong, once each, and for no others."""
+    assert Counter(problem.field for problem in judge(case.manifest, CLUSTER_CIDR_CONFIG)) == Counter(case.fields)
+
+
 @pytest.mark.parametrize("case", [*RANGES, *SIZES, *SELECTORS], ids=lambda case: case.title)
 def test_one_mistake_is_reported_once(case: Case) -> None:
     """C4: each field that is wrong is named once, so that one mistake reads as one."""
     assert set(Counter(problem.field for problem in judge(case.manifest)).values()) <= {1}
 
 
-def test_the_table_has_no_case_twice() -> None:
+@pytest.mark.parametrize("table", [CASES, cases_config.CASES], ids=["ClusterCIDR", "ClusterCIDRConfig"])
+def test_the_table_has_no_case_twice(table: list[Case]) -> None:
     """C4: every case of the table has a title of its own, so that a failure can be found."""
-    assert max(Counter(case.title for case in CASES).values()) == 1
+    assert max(Counter(case.title for case in table).values()) == 1
 
 
 @pytest.mark.parametrize(
@@ -125,10 +140,57 @@ def test_what_is_said_of_selectors(selector: object, field: str, message: str) -
     assert said(nodeSelector=selector) == {field: message}
 
 
+@pytest.mark.parametrize(
+    ("spec", "field", "message"),
+    [
+        ({"cidr": "10.1.2.3/16"}, "cidr", "'10.1.2.3/16' has host bits set; the range that holds it is 10.1.0.0/16"),
+        (
+            {"cidr": "fd00::/125", "perNodeMaskSize": 124},
+            "cidr",
+            "'fd00::/125' is too small; a node's block has at least 16 addresses, so give a /124 or larger",
+        ),
+        (
+            {"perNodeMaskSize": 15},
+            "perNodeMaskSize",
+            "must be at least 16, not 15, to leave at least one block in 10.1.0.0/16",
+        ),
+        (
+            {"perNodeMaskSize": 29},
+            "perNodeMaskSize",
+            "must be at most 28 for IPv4, not 29; a block has 16 addresses or more",
+        ),
+        (
+            {"nodeSelector": cases_config.asking("a", "Gt", "8")},
+            "nodeSelector.matchExpressions[0].operator",
+            "'Gt' is not supported; use In or NotIn or Exists or DoesNotExist",
+        ),
+        (
+            {"nodeSelector": {"matchLabels": {"size": "very big"}}},
+            "nodeSelector.matchLabels.size",
+            "'very big' is no label value; one is empty or made of letters, digits, '-', '_' and '.', begins and ends "
+            "with a letter or digit, and has at most 63 characters",
+        ),
+    ],
+)
+def test_what_is_said_of_configs(spec: dict[str, object], field: str, message: str) -> None:
+    """K1, C1, C2: what is wrong with a ClusterCIDRConfig is said in the words that a ClusterCIDR is told."""
+    assert said_of_config(**spec) == {f"spec.{field}": message}
+
+
+@pytest.mark.parametrize("case", cases_config.NO_RANGES, ids=lambda case: case.title)
+def test_ranges_are_judged_alike(case: Case) -> None:
+    """K1, C1: what is wrong with a range is said in the same words, whichever kind it is in."""
+    text = case.manifest["spec"]["cidr"]  # type: ignore[index]
+    field = "ipv6" if ":" in text else "ipv4"
+    assert said_of_config(cidr=text)["spec.cidr"] == said(**{field: text})[f"spec.{field}"]
+
+
 def test_another_kind() -> None:
     """C4: an object that calls itself something else is none of this kind."""
     raw = {**pool({"perNodeHostBits": 8, "ipv4": "10.1.0.0/16"}), "apiVersion": "example.com/v1", "kind": "Pool"}
     assert [problem.field for problem in judge(raw)] == ["apiVersion", "kind"]
+    other = pool(cases_config.FOUR)
+    assert [problem.field for problem in judge(other, CLUSTER_CIDR_CONFIG)] == ["apiVersion", "kind"]
 
 
 def test_a_pool_with_everything() -> None:

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 DEPLOY = Path(__file__).parents[2] / "deploy"
 NAMESPACE = "kube-system"
 ACCOUNT = "cidrella"
-_CRD = "customresourcedefinition/clustercidrs.networking.x-k8s.io"
+_CRDS = tuple(
+    f"customresourcedefinition/{plural}.networking.x-k8s.io" for plural in ("clustercidrs", "clustercidrconfigs")
+)
 _BINDING_KINDS = frozenset({"RoleBinding", "ClusterRoleBinding"})
 
 
@@ -41,24 +43,25 @@ def controller_account(cluster: Cluster, name: str = ACCOUNT) -> Path:
 
 
 def apply_deploy(cluster: Cluster) -> subprocess.CompletedProcess[str]:
-    """`kubectl apply -k deploy/`, and wait until the API server serves the new kind."""
-    applied = apply_directory(cluster, DEPLOY, _CRD)
+    """`kubectl apply -k deploy/`, and wait until the API server serves the new kinds."""
+    applied = apply_directory(cluster, DEPLOY, *_CRDS)
     await_storage(cluster)
     return applied
 
 
-def apply_directory(cluster: Cluster, directory: Path, crd: str) -> subprocess.CompletedProcess[str]:
-    """`kubectl apply -k` of a directory, and wait until the CRD in it is established."""
+def apply_directory(cluster: Cluster, directory: Path, *crds: str) -> subprocess.CompletedProcess[str]:
+    """`kubectl apply -k` of a directory, and wait until the CRDs in it are established."""
     # The API server makes its own namespaces a moment after it is ready.
     cluster.admin.wait("/api/v1/namespaces", lambda found: NAMESPACE in found)
     applied = _kubectl(cluster, "apply", "-k", str(directory))
-    _kubectl(cluster, "wait", "--for=condition=Established", "--timeout=30s", crd)
+    _kubectl(cluster, "wait", "--for=condition=Established", "--timeout=30s", *crds)
     return applied
 
 
 def await_storage(cluster: Cluster) -> None:
     """A kind that is established still has its storage made; the client waits for that."""
-    cluster.admin.get("/apis/networking.x-k8s.io/v1/clustercidrs")
+    for path in ("v1/clustercidrs", "v1alpha1/clustercidrconfigs"):
+        cluster.admin.get(f"/apis/networking.x-k8s.io/{path}")
 
 
 def account_token(cluster: Cluster, name: str = ACCOUNT) -> str:

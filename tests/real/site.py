@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tests.testenv.cluster import Cluster
 
 POOLS = "/apis/networking.x-k8s.io/v1/clustercidrs"
+CONFIGS = "/apis/networking.x-k8s.io/v1alpha1/clustercidrconfigs"
 SERVICE_CIDRS = "/apis/networking.k8s.io/v1/servicecidrs"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/cidrella"
@@ -162,6 +163,14 @@ class Site:
         }
         return self.admin.create(POOLS, body)
 
+    def create_config(self, name: str, cidr: str, size: int, labels: Mapping[str, str] | None = None) -> Json:
+        """A ClusterCIDRConfig. `labels` selects nodes that have all of them."""
+        spec: Json = {"cidr": cidr, "perNodeMaskSize": size}
+        if labels:
+            spec["nodeSelector"] = {"matchLabels": dict(labels)}
+        body = {"apiVersion": "networking.x-k8s.io/v1alpha1", "kind": "ClusterCIDRConfig"}
+        return self.admin.create(CONFIGS, {**body, "metadata": {"name": name}, "spec": spec})
+
     def create_node(
         self,
         name: str,
@@ -182,6 +191,10 @@ class Site:
         """A pool as it stands."""
         return self.admin.get(f"{POOLS}/{name}")
 
+    def config(self, name: str) -> Json:
+        """A ClusterCIDRConfig as it stands."""
+        return self.admin.get(f"{CONFIGS}/{name}")
+
     def blocks(self, name: str) -> list[str]:
         """What a node has."""
         return list(self.node(name)["spec"].get("podCIDRs", []))
@@ -198,6 +211,11 @@ class Site:
     def wait_pool(self, name: str, condition: Callable[[Json], bool], seconds: float = _SECONDS) -> Json:
         """Wait until a pool is as the condition wants it."""
         found = self.admin.wait(POOLS, lambda pools: name in pools and condition(pools[name]), timeout=seconds)
+        return found[name]
+
+    def wait_config(self, name: str, condition: Callable[[Json], bool], seconds: float = _SECONDS) -> Json:
+        """Wait until a ClusterCIDRConfig is as the condition wants it."""
+        found = self.admin.wait(CONFIGS, lambda pools: name in pools and condition(pools[name]), timeout=seconds)
         return found[name]
 
     def wait_gone(self, collection: str, name: str, seconds: float = _SECONDS) -> None:
@@ -222,13 +240,13 @@ class Site:
         for replica in self._replicas:
             replica.stop()
         self._replicas = []
-        for collection in (NODES, POOLS):
+        for collection in (NODES, POOLS, CONFIGS):
             for each in self._listed(collection):
                 if each["metadata"].get("finalizers"):
                     with suppress(ApiError):
                         self.admin.patch(f"{collection}/{each['metadata']['name']}", {"metadata": {"finalizers": None}})
         delete_nodes(self.admin, [each["metadata"]["name"] for each in self.admin.items(NODES)])
-        for path in (POOLS, EVENTS, LEASE):
+        for path in (POOLS, CONFIGS, EVENTS, LEASE):
             with suppress(ApiError):
                 self.admin.delete(path)
         for each in self._listed(SERVICE_CIDRS):

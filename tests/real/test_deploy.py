@@ -38,7 +38,13 @@ NEEDED = (
     "delete clustercidrs.networking.x-k8s.io",
     "patch clustercidrs.networking.x-k8s.io",
     "patch clustercidrs.networking.x-k8s.io/status",
+    "get clustercidrconfigs.networking.x-k8s.io",
+    "list clustercidrconfigs.networking.x-k8s.io",
+    "watch clustercidrconfigs.networking.x-k8s.io",
+    "patch clustercidrconfigs.networking.x-k8s.io",
+    "patch clustercidrconfigs.networking.x-k8s.io/status",
     "get customresourcedefinitions.apiextensions.k8s.io clustercidrs.networking.x-k8s.io",
+    "get customresourcedefinitions.apiextensions.k8s.io clustercidrconfigs.networking.x-k8s.io",
     "list servicecidrs.networking.k8s.io",
     "watch servicecidrs.networking.k8s.io",
     "create leases.coordination.k8s.io @kube-system",
@@ -56,6 +62,10 @@ REFUSED = (
     "get nodes/proxy",
     "update clustercidrs.networking.x-k8s.io",
     "deletecollection clustercidrs.networking.x-k8s.io",
+    "create clustercidrconfigs.networking.x-k8s.io",
+    "update clustercidrconfigs.networking.x-k8s.io",
+    "delete clustercidrconfigs.networking.x-k8s.io",
+    "deletecollection clustercidrconfigs.networking.x-k8s.io",
     "update customresourcedefinitions.apiextensions.k8s.io clustercidrs.networking.x-k8s.io",
     "get customresourcedefinitions.apiextensions.k8s.io others.example.com",
     "list customresourcedefinitions.apiextensions.k8s.io",
@@ -128,7 +138,7 @@ def test_nothing_else_is_allowed(installed: Cluster, action: str) -> None:
 def test_the_rules_name_no_wildcard_and_no_secret(cluster: Cluster) -> None:
     """Every right is written out: no group, resource or verb is a star."""
     rules = [rule for each in deployed(cluster) for rule in each.get("rules", ())]
-    assert len(rules) == 8
+    assert len(rules) == 9
     assert "*" not in {word for rule in rules for words in rule.values() for word in words}
 
 

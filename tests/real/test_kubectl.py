@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from cidrella.model.kinds import POOL_KINDS
 from tests.cli.run import Cidrella
 from tests.real.conftest import ROOT
 from tests.testenv.nodes import NODES
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from tests.real.conftest import Kubectl
     from tests.testenv.cluster import Cluster
 
-POOLS = "/apis/networking.x-k8s.io/v1/clustercidrs"
+POOLS = [kind.path for kind in POOL_KINDS]
 SERVICE_CIDRS = "/apis/networking.k8s.io/v1/servicecidrs"
 PRINTED = {"services.yaml"}
 """What a cluster printed, with uids and the API server's own ServiceCIDR: it is for reading, not for applying."""
@@ -30,7 +31,7 @@ def clean(cluster: Cluster, kubectl: Kubectl) -> Iterator[None]:
     assert kubectl("get", "cc").stdout == ""
     kept = {each["metadata"]["name"] for each in cluster.admin.items(SERVICE_CIDRS)}
     yield
-    for collection, spare in ((NODES, set()), (POOLS, set()), (SERVICE_CIDRS, kept)):
+    for collection, spare in ((NODES, set()), *((path, set()) for path in POOLS), (SERVICE_CIDRS, kept)):
         for each in cluster.admin.items(collection):
             if each["metadata"]["name"] not in spare:
                 path = f"{collection}/{each['metadata']['name']}"
@@ -46,7 +47,7 @@ def test_examples_can_be_applied_and_planned(
     """What kubectl applied and prints again is planned the same as the files themselves."""
     applied = kubectl("apply", "-f", str(example))
     assert applied.returncode == 0, applied.stderr
-    printed = kubectl("get", "nodes,clustercidrs,servicecidrs", "-o", "yaml")
+    printed = kubectl("get", "nodes,clustercidrs,clustercidrconfigs,servicecidrs", "-o", "yaml")
     assert printed.returncode == 0, printed.stderr
     cidrella = Cidrella(monkeypatch, capsys)
     live = json.loads(cidrella("plan", "-f", "-", "-o", "json", stdin=printed.stdout).out)

@@ -28,6 +28,7 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 OURS = "networking.kubernetes.io/cluster-cidr-config-finalizer"
 FOREIGN = "networking.x-k8s.io/cluster-cidr-finalizer"
 OTHER = "example.com/keep"
+POOL_RESOURCES = ["clustercidrs", "clustercidrconfigs"]
 
 
 @pytest.fixture
@@ -90,7 +91,7 @@ def test_finalizers_are_taken_off(cluster: Cluster, command: Cidrella) -> None:
     assert dry.out.splitlines() == [line.replace("lost", "would lose") for line in done.out.splitlines()[:-1]]
     assert finalizers(cluster) == {"a": [], "b": [OTHER], "c": []}
     again = command("release", "--finalizers", "--yes")
-    assert (again.code, again.out) == (0, "no ClusterCIDR has a controller's finalizer: there is nothing to release\n")
+    assert (again.code, again.out) == (0, "no pool has a controller's finalizer: there is nothing to release\n")
     cluster.admin.delete(f"{POOLS}/a")
     assert "a" not in finalizers(cluster)
 
@@ -122,7 +123,7 @@ def test_asks_before_it_acts(cluster: Cluster, command: Cidrella) -> None:
         os.write(keyboard, f"{answer}\n".encode())
         asked = subprocess.run(program, stdin=terminal, capture_output=True, text=True, timeout=60, check=False)
         assert asked.returncode == code, asked.stderr
-        assert "take the finalizers off 1 ClusterCIDR, at" in asked.stderr
+        assert "take the finalizers off 1 pool, at" in asked.stderr
         assert finalizers(cluster) == {"a": left}
         os.close(keyboard)
         os.close(terminal)
@@ -179,7 +180,7 @@ def test_refusal_for_one_pool_is_told(cluster: Cluster, command: Cidrella) -> No
     client, path = cluster.user(
         "release-reader",
         [
-            {"apiGroups": ["networking.x-k8s.io"], "resources": ["clustercidrs"], "verbs": ["get", "list"]},
+            {"apiGroups": ["networking.x-k8s.io"], "resources": POOL_RESOURCES, "verbs": ["get", "list"]},
             {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get"]},
         ],
     )

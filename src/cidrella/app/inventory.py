@@ -23,25 +23,27 @@ from cidrella.core.prefix import Prefix, PrefixError
 from cidrella.model import objects, serviceip
 from cidrella.model.chosen import Service, seen_service
 from cidrella.model.decode import Problem, decode
-from cidrella.model.rules import HOST_BITS_MIN
+from cidrella.model.kinds import POOL_KINDS, pool_name
 from cidrella.model.serviceip import IPAddress, RangeAllocation, SeenRangeAllocation
 from cidrella.model.validate import (
-    validate_cluster_cidr,
     validate_ip_address,
     validate_name,
     validate_node,
+    validate_pool,
     validate_service_cidr,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Self
 
     from cidrella.app.documents import FieldPath, Progress
     from cidrella.core.pool import PoolSpec
+    from cidrella.model.kinds import PoolKind, PoolObject
 
-    K = TypeVar("K", objects.ClusterCIDR, objects.Node, objects.ServiceCIDR)
-    N = TypeVar("N", objects.ClusterCIDR, objects.Node, objects.ServiceCIDR, Service, IPAddress, RangeAllocation)
+    Found = PoolObject | objects.Node | objects.ServiceCIDR | Service | IPAddress | RangeAllocation
+    K = TypeVar("K", bound=PoolObject | objects.Node | objects.ServiceCIDR)
+    N = TypeVar("N", bound=Found)
 
 _NETWORKING_VERSIONS = tuple(f"networking.k8s.io/{version}" for version in ("v1", "v1beta1", "v1alpha1"))
 
@@ -100,7 +102,8 @@ class Input:
 class Inventory(Input):
     """What the input holds of pools and nodes."""
 
-    pools: list[objects.ClusterCIDR] = field(default_factory=list)
+    pools: list[PoolObject] = field(default_factory=list)
+    """Of every kind."""
     nodes: list[objects.Node] = field(default_factory=list)
     services: list[objects.ServiceCIDR] = field(default_factory=list)
     invalid: list[PoolSpec] = field(default_factory=list)
@@ -114,12 +117,12 @@ class Inventory(Input):
         """
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         pools = [each if each.metadata.creation_timestamp else _created(each, now) for each in files.pools]
-        given = {each.metadata.name for each in pools}
+        given = set(map(pool_name, pools))
         return replace(
             self,
-            pools=_overlay(self.pools, pools),
-            nodes=_overlay(self.nodes, files.nodes),
-            services=_overlay(self.services, files.services),
+            pools=_overlay(self.pools, pools, pool_name),
+            nodes=_overlay(self.nodes, files.nodes, _name_of),
+            services=_overlay(self.services, files.services, _name_of),
             ignored=self.ignored + files.ignored,
             invalid=[each for each in self.invalid if each.name not in given],
             place=f"{self.place} and the input",
@@ -137,13 +140,17 @@ class ServiceInventory(Input):
     """Those of a cluster may be corrupt. In files, that is a fault."""
 
 
-def _overlay(below: list[K], above: list[K]) -> list[K]:
-    merged: dict[str, K] = {each.metadata.name: each for each in below}
-    merged.update((each.metadata.name, each) for each in above)
+def _overlay(below: list[K], above: list[K], name: Callable[[K], str]) -> list[K]:
+    merged: dict[str, K] = {name(each): each for each in below}
+    merged.update((name(each), each) for each in above)
     return list(merged.values())
 
 
-def _created(pool: objects.ClusterCIDR, when: str) -> objects.ClusterCIDR:
+def _name_of(obj: objects.Node | objects.ServiceCIDR) -> str:
+    return obj.metadata.name
+
+
+def _created(pool: PoolObject, when: str) -> PoolObject:
     metadata = msgspec.structs.replace(pool.metadata, creation_timestamp=when)
     return msgspec.structs.replace(pool, metadata=metadata)
 
@@ -161,14 +168,11 @@ def take_inventory(
     read.
     """
     inventory = Inventory()
-    reader = _Reader(inventory, objects.KIND)
+    reader = _Reader(inventory, [each.kind for each in POOL_KINDS])
     keep = reader.keep
     nodes = _validate_node_strictly if strict else validate_node
     reader.kinds = {
-        objects.KIND: _Kind(
-            (objects.API_VERSION,),
-            partial(keep, kind=objects.ClusterCIDR, validate=validate_cluster_cidr, into=inventory.pools.append),
-        ),
+        **{each.kind: _Kind((each.api_version,), partial(_keep_pool, reader, inventory, each)) for each in POOL_KINDS},
         "Node": _Kind(("v1",), partial(keep, kind=objects.Node, validate=nodes, into=inventory.nodes.append)),
         "ServiceCIDR": _Kind(
             _NETWORKING_VERSIONS,
@@ -184,7 +188,7 @@ def take_services(
 ) -> ServiceInventory:
     """The same for Services and what gives them addresses."""
     inventory = ServiceInventory()
-    reader = _Reader(inventory, serviceip.RANGE_ALLOCATION_KIND)
+    reader = _Reader(inventory, [serviceip.RANGE_ALLOCATION_KIND])
     keep = reader.keep
     reader.kinds = {
         serviceip.RANGE_ALLOCATION_KIND: _Kind(
@@ -210,6 +214,10 @@ def take_services(
     return inventory
 
 
+def _keep_pool(reader: _Reader, inventory: Inventory, kind: PoolKind, document: Document) -> None:
+    reader.keep(document, kind.struct, validate_pool, inventory.pools.append, kind.stand_ins)
+
+
 class _Kind(NamedTuple):
     """A kind that is looked for: the versions that it is read in, the current one first, and who takes it."""
 
@@ -218,9 +226,9 @@ class _Kind(NamedTuple):
 
 
 class _Reader:
-    """Sorts the documents of files by kind. `own` is the kind that is ours, and so is any other of its group."""
+    """Sorts the documents of files by kind. `own` are the kinds that are ours, and so is any other of their group."""
 
-    def __init__(self, inventory: Input, own: str) -> None:
+    def __init__(self, inventory: Input, own: Sequence[str]) -> None:
         self._inventory = inventory
         self._own = own
         self._seen: dict[tuple[str, str], Document] = {}
@@ -284,11 +292,16 @@ class _Reader:
         kind: type[N],
         validate: Callable[[N], Iterable[Problem]],
         into: Callable[[N], None],
+        stand_ins: Mapping[str, object] | None = None,
     ) -> None:
-        """Hand on an object that is as it should be, or say everything that is wrong with it."""
+        """Hand on an object that is as it should be, or say everything that is wrong with it.
+
+        `stand_ins` are what its spec can be judged with where something that it must have cannot be read.
+        """
         decoded = decode(document.raw, kind)
         if isinstance(decoded, list):
-            problems = decoded + _further(document.raw, decoded, kind, validate)
+            rest = _without(document.raw, decoded, stand_ins or {})
+            problems = decoded + _further(rest, decoded, kind, validate)
         else:
             problems = list(validate(decoded))
         subject = f"{kind.__name__} {_name(document.raw)}"
@@ -307,15 +320,16 @@ class _Reader:
     def _pass_over(self, document: Document, version: str, kind: str) -> None:
         """Other kinds are none of our business, unless they are ours under a wrong name."""
         subject = f"{kind} {_name(document.raw)}"
-        own = self.kinds[self._own].versions[0].rpartition("/")[0]
+        own = self.kinds[self._own[0]].versions[0].rpartition("/")[0]
         groups = {version.rpartition("/")[0] for each in self.kinds.values() for version in each.versions}
-        if kind in self.kinds and (kind == self._own or version.rpartition("/")[0] in groups):
+        if kind in self.kinds and (kind in self._own or version.rpartition("/")[0] in groups):
             right = self.kinds[kind].versions[0]
             self._fault(document, subject, ("apiVersion",), f"is {version!r}; that of a {kind} is {right}")
         elif version.rpartition("/")[0] == own:
-            close = get_close_matches(kind.lower(), [self._own.lower()], cutoff=0.8)
-            hint = f"did you mean {self._own}?" if close else f"the kind known here is {self._own}"
-            self._fault(document, subject, ("kind",), f"is not known; {hint}")
+            close = get_close_matches(kind.lower(), [each.lower() for each in self._own], n=1, cutoff=0.8)
+            meant = next((each for each in self._own if each.lower() in close), "")
+            known = f"the kind{'' if len(self._own) == 1 else 's'} known here: {', '.join(self._own)}"
+            self._fault(document, subject, ("kind",), f"is not known; {f'did you mean {meant}?' if meant else known}")
         else:
             self._inventory.ignored[printable(kind)] += 1
 
@@ -327,18 +341,23 @@ class _Reader:
         self._inventory.faults.append(Fault(error.source, error.line, "", "", error.message))
 
 
-def _further(
-    raw: object, found: list[Problem], kind: type[N], validate: Callable[[N], Iterable[Problem]]
-) -> list[Problem]:
-    """What else is wrong with an object that cannot be decoded, judged by the rest of it if that can stand alone."""
+def _without(raw: object, found: list[Problem], stand_ins: Mapping[str, object]) -> object:
+    """A copy of an object without what cannot be read in it, if it can do without; None where it is beyond that."""
     try:
         rest = copy.deepcopy(raw)
     except RecursionError:  # nobody needs to know more of such an object
-        return []
+        return None
     for problem in found:
         _remove(rest, problem.path)
-    if isinstance(rest, dict) and isinstance(rest.get("spec"), dict) and kind is objects.ClusterCIDR:
-        rest["spec"].setdefault("perNodeHostBits", HOST_BITS_MIN)  # fits wherever anything does
+    if isinstance(rest, dict) and isinstance(rest.get("spec"), dict):
+        rest["spec"] = {**stand_ins, **rest["spec"]}
+    return rest
+
+
+def _further(
+    rest: object, found: list[Problem], kind: type[N], validate: Callable[[N], Iterable[Problem]]
+) -> list[Problem]:
+    """What else is wrong with an object that cannot be decoded, judged by the rest of it if that can stand alone."""
     decoded = decode(rest, kind)
     known = {problem.path for problem in found}
     return [] if isinstance(decoded, list) else [each for each in validate(decoded) if each.path not in known]
@@ -367,9 +386,7 @@ def _validate_node_strictly(node: objects.Node) -> list[Problem]:
     return problems
 
 
-def _identity(
-    obj: objects.ClusterCIDR | objects.Node | objects.ServiceCIDR | Service | IPAddress | RangeAllocation,
-) -> str:
+def _identity(obj: Found) -> str:
     """By what it is told from others of its kind."""
     return seen_service(obj).name if isinstance(obj, Service) else obj.metadata.name
 

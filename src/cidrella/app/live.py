@@ -2,8 +2,10 @@
 
 Rules:
 
-- What a command shows of a cluster comes from one look at it: paged lists of pools, nodes and service ranges, all three
-  at once; or of Services and what gives them addresses. Nothing is asked of a controller, and none need be running.
+- What a command shows of a cluster comes from one look at it: paged lists of pools, nodes and service ranges, all at
+  once; or of Services and what gives them addresses. Nothing is asked of a controller, and none need be running.
+- A kind of pools that a cluster may well do without is not missed where it is not served (K6). An API server asks what
+  one may do before it asks what there is: whoever may not list such a kind is told so only where there is one.
 - An address is in its RangeAllocation before a Service has it. So these are listed after the Services: what a Service
   has is then in what was listed, or is missing.
 - What is wrong with an object stops nobody. An invalid pool is kept with its problem (C4), and so is a corrupt
@@ -31,8 +33,9 @@ from cidrella.model import objects, serviceip
 from cidrella.model.chosen import Service
 from cidrella.model.convert import service_ranges
 from cidrella.model.decode import Problem, decode
+from cidrella.model.kinds import POOL_KINDS
 from cidrella.model.reading import read_pool
-from cidrella.model.validate import validate_cluster_cidr
+from cidrella.model.validate import validate_pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     from cidrella.kube.access import Access
     from cidrella.kube.client import Client
     from cidrella.kube.election import ElectionSettings, Holder
+    from cidrella.model.kinds import PoolKind, PoolObject
 
     Progress = Callable[[int, int], None]
     T = TypeVar("T", bound=msgspec.Struct)
@@ -51,18 +55,32 @@ _TIMEOUT: Final = 30.0
 """Seconds for a page: 500 nodes are some megabytes, and the way to the server may be a slow one."""
 
 NOT_INSTALLED: Final = (
-    f"the cluster does not know the kind {objects.KIND}: install it with `cidrella crds | kubectl apply -f -`"
+    f"the cluster does not know the kind {' and '.join(each.kind for each in POOL_KINDS if not each.optional)}: "
+    "install it with `cidrella crds | kubectl apply -f -`"
 )
 _RESOURCES: Final = {
-    objects.POOLS_PATH: f"{objects.PLURAL}.{objects.GROUP}",
+    **{each.path: each.resource for each in POOL_KINDS},
     objects.NODES_PATH: "nodes",
     objects.SERVICE_CIDRS_PATH: "servicecidrs.networking.k8s.io",
     serviceip.SERVICES_PATH: "services",
     serviceip.IP_ADDRESSES_PATH: "ipaddresses.networking.k8s.io",
     serviceip.RANGE_ALLOCATIONS_PATH: f"{serviceip.RANGE_ALLOCATION_PLURAL}.{serviceip.GROUP}",
 }
+_POOL_PATHS: Final = tuple(each.path for each in POOL_KINDS)
 _CORE: Final = (objects.NODES_PATH, serviceip.SERVICES_PATH)
 """What every API server serves."""
+
+
+class _Resource(msgspec.Struct):
+    """A collection, by its name."""
+
+    name: str
+
+
+class _Resources(msgspec.Struct):
+    """What a server serves of a group and version."""
+
+    resources: list[_Resource]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +101,7 @@ class Look:
 
     inventory: Inventory
     installed: bool
-    """Whether the cluster knows pools at all."""
+    """Whether the cluster knows the pools that it should."""
     lease: LeaseLook | None
     """None where nobody asked."""
 
@@ -125,14 +143,16 @@ async def _look(access: Access, progress: Progress, lease: ElectionSettings | No
     from cidrella.kube.client import Client  # noqa: PLC0415 -- half of the start of every command otherwise
 
     async with Client(access, timeout=_TIMEOUT) as client:
-        found = await _list(client, (objects.POOLS_PATH, objects.NODES_PATH, objects.SERVICE_CIDRS_PATH), sums)
-        pools, nodes, services = _served(found, access)
+        found = await _list(client, (*_POOL_PATHS, objects.NODES_PATH, objects.SERVICE_CIDRS_PATH), sums)
+        await _excuse_absent(client, found)
+        *pools, nodes, services = _served(found, access)
         held = None if lease is None else await _look_at(client, lease)
     inventory = Inventory(place=_place(access))
-    _take_pools(inventory, pools or ())
+    for kind, items in zip(POOL_KINDS, pools, strict=True):
+        _take_pools(inventory, kind, items or ())
     _take(inventory, nodes or (), objects.Node, inventory.nodes)
     _take(inventory, services or (), objects.ServiceCIDR, inventory.services)
-    return Look(inventory, pools is not None, held)
+    return Look(inventory, None not in pools, held)
 
 
 async def _look_at_services(access: Access, progress: Progress) -> ServiceInventory:
@@ -155,6 +175,28 @@ async def _list(client: Client, paths: tuple[str, ...], sums: _Sums) -> dict[str
     """Several collections at once, each with what came of it."""
     lists = [list_all(client, path, progress=sums.part(path)) for path in paths]
     return dict(zip(paths, await asyncio.gather(*lists, return_exceptions=True), strict=True))
+
+
+async def _excuse_absent(client: Client, found: dict[str, list[msgspec.Raw] | BaseException]) -> None:
+    """Take an optional kind that one may not list for what it is, if the server does not serve it: not there (K6)."""
+    for kind in POOL_KINDS:
+        error = found[kind.path]
+        if isinstance(error, ApiError) and await excused(client, kind, error):
+            found[kind.path] = []
+
+
+async def excused(client: Client, kind: PoolKind, error: ApiError) -> bool:
+    """Whether a refusal to list a kind only means that it is not there, and need not be (K6)."""
+    if not kind.optional or error.code != _FORBIDDEN:
+        return kind.optional and error.code == _NOT_FOUND
+    path, _, plural = kind.path.rpartition("/")
+    try:
+        served = await client.get(path, _Resources)
+    except ApiError as absence:
+        return absence.code == _NOT_FOUND
+    except KubeError:  # then the refusal stands
+        return False
+    return all(each.name != plural for each in served.resources)
 
 
 def _served(found: dict[str, list[msgspec.Raw] | BaseException], access: Access) -> list[list[msgspec.Raw] | None]:
@@ -228,22 +270,22 @@ def _told(error: KubeError, access: Access, needed: str) -> str:
             return f"{server} does not answer: {error}; is it up, and is this the right --context?"
 
 
-def _take_pools(inventory: Inventory, items: Iterable[msgspec.Raw]) -> None:
+def _take_pools(inventory: Inventory, kind: PoolKind, items: Iterable[msgspec.Raw]) -> None:
     """Valid pools, and invalid ones with what is wrong with them. A status is some controller's, and may be any."""
     for item in items:
         fields = msgspec.json.decode(item)
         if isinstance(fields, dict):
             fields.pop("status", None)
-        pool = decode(fields, objects.ClusterCIDR)
-        if isinstance(pool, objects.ClusterCIDR) and not validate_cluster_cidr(pool):
+        pool: PoolObject | list[Problem] = decode(fields, kind.struct)
+        if not isinstance(pool, list) and not validate_pool(pool):
             inventory.pools.append(pool)
             continue
         try:
-            unusable = read_pool(item).spec
+            unusable = read_pool(item, kind).spec
         except msgspec.ValidationError as error:
-            _note(inventory, objects.KIND, item, str(error))
+            _note(inventory, kind.kind, item, str(error))
         else:
-            _note(inventory, objects.KIND, item, f"is invalid: {unusable.problem}")
+            _note(inventory, kind.kind, item, f"is invalid: {unusable.problem}")
             inventory.invalid.append(unusable)
 
 

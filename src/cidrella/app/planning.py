@@ -95,8 +95,8 @@ class Explanation:
     decision: Decision
     would_get: Decision | None = None
     """In a cluster, what a node that waits would get, were it served now and alone."""
-    unguarded: str = ""
-    """The pool that has yet to get its finalizer before it can give that (P1); empty where none has."""
+    unguarded: tuple[str, ...] = ()
+    """Of the pools that would give that, those that have yet to get their finalizer (P1)."""
     others_waiting: int = 0
     """In a cluster, how many other nodes have no block either."""
 

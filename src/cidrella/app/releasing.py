@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cidrella.app.inventory import ClusterError
-from cidrella.app.live import NOT_INSTALLED, faults_told
+from cidrella.app.live import NOT_INSTALLED, excused, faults_told
 from cidrella.controller.release import active_holder, find_guarded, release_all
 from cidrella.kube.election import read_holder
 from cidrella.kube.errors import ApiError
+from cidrella.model.kinds import POOL_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from cidrella.kube.access import Access
     from cidrella.kube.client import Client
     from cidrella.kube.election import ElectionSettings, Holder
+    from cidrella.model.kinds import PoolKind
 
 _NOT_FOUND = 404
 
@@ -77,10 +79,16 @@ def release(
 
 
 async def _find(client: Client, access: Access) -> list[Guarded]:
-    with faults_told(access, "list clustercidrs.networking.x-k8s.io"):
+    return [each for kind in POOL_KINDS for each in await _find_of(client, access, kind)]
+
+
+async def _find_of(client: Client, access: Access, kind: PoolKind) -> list[Guarded]:
+    with faults_told(access, f"list {kind.resource}"):
         try:
-            return await find_guarded(client)
+            return await find_guarded(client, (kind,))
         except ApiError as error:
+            if await excused(client, kind, error):
+                return []
             if error.code == _NOT_FOUND:
                 raise ClusterError(NOT_INSTALLED) from error
             raise

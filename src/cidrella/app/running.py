@@ -66,7 +66,7 @@ def _announce(settings: Settings, access: Access, probes: str) -> None:
     )
     if flags.allocator is AllocatorType.RANGE:
         _log.warning(
-            "RangeAllocator is the old way: it gives out the ranges of --cluster-cidr and looks at no ClusterCIDR; "
+            "RangeAllocator is the old way: it gives out the ranges of --cluster-cidr and looks at no pool in the API; "
             f"{AllocatorType.MULTI.value} does both"
         )
 
@@ -75,4 +75,4 @@ def _ranges(flags: IpamFlags) -> str:
     written = ", ".join(f"{each.cidr} in /{each.length}s" for each in flags.ranges)
     if flags.allocator is AllocatorType.RANGE:
         return written
-    return f"{written}, and ClusterCIDRs" if written else "ClusterCIDRs"
+    return f"{written}, and pools in the API" if written else "pools in the API"

@@ -92,12 +92,16 @@ def explain_standing(inventory: Inventory, options: Options, name: str) -> Expla
     cluster = _with_holders(inventory, options, nodes, heed_finalizers=True)
     verdicts = explain(nodes[at], cluster.pools.values())
     decision = cluster.decide(nodes[at], wait_for_labels=options.wait_for_labels)
-    if decision.outcome is Outcome.ASSIGNED:
-        return Explanation(nodes[at], verdicts, _plainly_waiting(name), decision, others_waiting=others)
-    if decision.reason is Reason.NOT_AVAILABLE and not all(each.spec.guarded for each in cluster.pools.values()):
+    served = decision.outcome is Outcome.ASSIGNED
+    stands = _plainly_waiting(name) if served else decision
+    unguarded = {each.name for each in cluster.pools.values() if not each.spec.guarded}
+    if unguarded and (served or decision.reason is Reason.NOT_AVAILABLE):
         later = _with_holders(inventory, options, nodes).decide(nodes[at], wait_for_labels=options.wait_for_labels)
-        if later.blocks:
-            return Explanation(nodes[at], verdicts, decision, later, later.pool_name, others)
+        if len(later.blocks) > len(decision.blocks):  # the controller waits for a family that is about to come (K3)
+            missing = tuple(each for each in later.pool_names if each in unguarded)
+            return Explanation(nodes[at], verdicts, stands, later, missing, others)
+    if served:
+        return Explanation(nodes[at], verdicts, stands, decision, others_waiting=others)
     return Explanation(nodes[at], verdicts, decision)
 
 

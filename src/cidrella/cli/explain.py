@@ -11,9 +11,10 @@ from cidrella.app.live import open_access
 from cidrella.app.planning import NoSuchNodeError, Options, explain_node
 from cidrella.app.standing import explain_standing
 from cidrella.cli import shared, source
-from cidrella.cli.structured import structured
+from cidrella.cli.structured import blocks, structured
 from cidrella.cli.waiting import remarks
 from cidrella.kube.election import ElectionSettings
+from cidrella.model.kinds import find_pool
 
 if TYPE_CHECKING:
     from cidrella.app.live import LeaseLook
@@ -83,7 +84,7 @@ def _head(result: Explanation) -> list[str]:
 
 def _outcome(decision: Decision) -> str:
     blocks = ", ".join(map(str, decision.blocks)) or "no block"
-    pool = f" from {decision.pool_name}" if decision.pool_name else ""
+    pool = f" from {' and '.join(decision.pool_names)}" if decision.pool_names else ""
     message = f": {decision.message}" if decision.message else ""
     return f"{decision.outcome.value}: {blocks}{pool}{message}"
 
@@ -112,20 +113,17 @@ def _as_object(result: Explanation, lease: LeaseLook | None) -> dict[str, object
                 "why": verdict.why,
                 "room": not verdict.full,
                 "beforeNext": verdict.before_next or None,
+                "kind": find_pool(verdict.pool.name)[0].kind,
             }
             for verdict in result.verdicts
         ],
         "decision": {
             "outcome": decision.outcome.value,
-            "podCIDRs": [str(block) for block in decision.blocks],
-            "clusterCIDR": decision.pool_name or None,
+            **blocks(decision),
             "message": decision.message,
         },
     }
     if lease is not None:
-        found["wouldGet"] = result.would_get and {
-            "podCIDRs": [str(block) for block in result.would_get.blocks],
-            "clusterCIDR": result.would_get.pool_name,
-        }
+        found["wouldGet"] = result.would_get and blocks(result.would_get)
         found["remarks"] = _remarks(result, lease)
     return found

@@ -12,7 +12,7 @@ from cidrella.app.inventory import printable
 from cidrella.app.planning import Options
 from cidrella.app.standing import take_stock
 from cidrella.cli import shared, source
-from cidrella.cli.structured import structured
+from cidrella.cli.structured import blocks, structured
 from cidrella.cli.table import table
 from cidrella.core.decision import Outcome
 
@@ -29,7 +29,10 @@ def nodes(
     recursive: shared.Recursive = False,
     waiting: Annotated[bool, typer.Option("--waiting", help="Only nodes that wait for a block.")] = False,
     pool: Annotated[
-        str, typer.Option(metavar="NAME", help="Only nodes that use this ClusterCIDR.", show_default=False)
+        str,
+        typer.Option(
+            metavar="NAME", help="Only nodes that use this pool: a ClusterCIDR's name, or ccc/NAME.", show_default=False
+        ),
     ] = "",
     selector: Annotated[
         str,
@@ -58,7 +61,7 @@ def nodes(
         each
         for each in standing.nodes
         if (not waiting or each.decision.outcome is Outcome.WAITING)
-        and (not pool or pool in _pools(each.decision))
+        and (not pool or pool in each.decision.pool_names)
         and labels.items() <= each.node.labels.items()
     ]
     if output in (shared.Listing.JSON, shared.Listing.YAML):
@@ -82,12 +85,7 @@ def _require_pool(name: str, standing: Standing) -> None:
     if name not in names:
         close = get_close_matches(name, names, n=1)
         hint = f"; did you mean {close[0]}?" if close else ""
-        raise typer.BadParameter(f"--pool: there is no ClusterCIDR {name}{hint}")
-
-
-def _pools(decision: Decision) -> list[str]:
-    """The pools that a node's blocks count towards, each once (P3)."""
-    return list(dict.fromkeys(pool.name for pool in decision.pools if pool is not None))
+        raise typer.BadParameter(f"--pool: there is no pool {name}{hint}")
 
 
 def _as_table(found: list[NodeStanding], *, wide: bool) -> str:
@@ -97,7 +95,7 @@ def _as_table(found: list[NodeStanding], *, wide: bool) -> str:
             each.node.name,
             each.decision.outcome.value,
             _joined(each.decision),
-            ",".join(_pools(each.decision)),
+            each.decision.pool_name,
             *([_told_labels(each)] if wide else []),
             each.decision.reason.value,
             _message(each),
@@ -120,7 +118,7 @@ def _told_labels(each: NodeStanding) -> str:
 
 def _message(each: NodeStanding) -> str:
     if each.would_get is not None:
-        return f"would get {_joined(each.would_get)} from {each.would_get.pool_name}"
+        return f"would get {_joined(each.would_get)} from {' and '.join(each.would_get.pool_names)}"
     return each.decision.message
 
 
@@ -130,9 +128,9 @@ def _as_object(each: NodeStanding) -> dict[str, object]:
         "name": each.node.name,
         "state": each.decision.outcome.value,
         "podCIDRs": [str(block) for block in each.decision.blocks],
-        "clusterCIDRs": _pools(each.decision),
+        "clusterCIDRs": list(each.decision.pool_names),
         "reason": each.decision.reason.value or None,
         "message": each.decision.message,
-        "wouldGet": offer and {"podCIDRs": [str(block) for block in offer.blocks], "clusterCIDR": offer.pool_name},
+        "wouldGet": offer and blocks(offer),
         "labels": dict(each.node.labels),
     }

@@ -9,9 +9,10 @@ import typer
 from cidrella.app.live import open_access
 from cidrella.app.planning import Options, make_plan
 from cidrella.cli import shared, source
-from cidrella.cli.structured import structured
+from cidrella.cli.structured import blocks, structured
 from cidrella.cli.table import table
 from cidrella.core.prefix import Family
+from cidrella.model.kinds import find_pool
 from cidrella.model.syntax import label_key_fault, label_value_fault
 
 if TYPE_CHECKING:
@@ -111,15 +112,19 @@ def _as_object(plan: Plan) -> dict[str, object]:
         "nodes": [
             {
                 "name": each.node,
-                "podCIDRs": [str(block) for block in each.blocks],
-                "clusterCIDR": each.pool_name or None,
+                **blocks(each),
                 "outcome": each.outcome.value,
                 "message": each.message,
             }
             for each in plan.decisions
         ],
         "pools": [
-            {"name": pool.name, "ipv4": _family(pool, Family.IPV4), "ipv6": _family(pool, Family.IPV6)}
+            {
+                "name": pool.name,
+                "ipv4": _family(pool, Family.IPV4),
+                "ipv6": _family(pool, Family.IPV6),
+                "kind": find_pool(pool.name)[0].kind,
+            }
             for pool in plan.pools
         ],
     }
@@ -141,14 +146,14 @@ def _family(pool: PoolCount, family: Family) -> dict[str, object] | None:
 
 def _as_table(plan: Plan) -> str:
     nodes = table(
-        ("NODE", "OUTCOME", "PODCIDRS", "CLUSTERCIDR", "MESSAGE"),
+        ("NODE", "OUTCOME", "PODCIDRS", "POOL", "MESSAGE"),
         [
             (each.node, each.outcome.value, ",".join(map(str, each.blocks)), each.pool_name, each.message)
             for each in plan.decisions
         ],
     )
     pools = table(
-        ("CLUSTERCIDR", "RANGE", "PER NODE", "CAPACITY", "ALLOCATED", "FREE"),
+        ("POOL", "RANGE", "PER NODE", "CAPACITY", "ALLOCATED", "FREE"),
         [
             (pool.name, count.cidr, f"/{count.length}", *map(str, (count.capacity, count.allocated, count.free)))
             for pool in plan.pools

@@ -16,6 +16,7 @@ from cidrella.cli.structured import structured
 from cidrella.cli.table import table
 from cidrella.cli.terminal import marks_for
 from cidrella.core.prefix import Family
+from cidrella.model.kinds import find_pool, pool_name
 
 if TYPE_CHECKING:
     from cidrella.app.standing import PoolStanding
@@ -41,7 +42,7 @@ def pools(
     inventory = source.from_either(filename, files, recursive=recursive, kubeconfig=kubeconfig, context=context)
     found = take_stock(inventory, options).pools
     if output in (shared.Listing.JSON, shared.Listing.YAML):
-        finalizers = {each.metadata.name: each.metadata.finalizers for each in inventory.pools}
+        finalizers = {pool_name(each): each.metadata.finalizers for each in inventory.pools}
         listed = [_as_object(each, finalizers.get(each.spec.name, [])) for each in found]
         typer.echo(structured({"pools": listed}, output), nl=False)
     else:
@@ -52,11 +53,11 @@ def pools(
 
 def _as_table(found: list[PoolStanding], bar: Marks | None, *, wide: bool) -> str:
     """A row for each range, so that every number stands under its header. With marks, a bar is drawn of them."""
-    header = [*_HEADER, *(["USED"] if bar else []), *(["SELECTOR", "PROBLEM"] if wide else [])]
+    header = [*_HEADER, *(["USED"] if bar else []), *(["KIND", "SELECTOR", "PROBLEM"] if wide else [])]
     rows = []
     for pool in found:
         tail = [str(pool.nodes), pool.state.value, age(pool.spec.created)]
-        more = [str(pool.spec.selector or "every node"), pool.spec.problem] if wide else []
+        more = [_kind(pool), str(pool.spec.selector or "every node"), pool.spec.problem] if wide else []
         for count in pool.count.families.values():
             counts = map(str, (count.capacity, count.allocated, count.free))
             used = [drawn(count.capacity - count.free, count.capacity, bar)] if bar else []
@@ -77,7 +78,12 @@ def _as_object(pool: PoolStanding, finalizers: list[str]) -> dict[str, object]:
         "ipv4": _family(pool, Family.IPV4),
         "ipv6": _family(pool, Family.IPV6),
         "finalizers": finalizers,
+        "kind": _kind(pool),
     }
+
+
+def _kind(pool: PoolStanding) -> str:
+    return find_pool(pool.spec.name)[0].kind
 
 
 def _family(pool: PoolStanding, family: Family) -> dict[str, object] | None:

@@ -25,6 +25,7 @@ _COMMANDS = {
     "nodes": "nodes.nodes",
     "services": "services.services",
     "validate": "validate.validate",
+    "convert": "convert.convert",
     "map": "map_.draw",
     "release": "release.release",
     "crds": "crds.crds",

@@ -27,7 +27,7 @@ _WORTH_A_BAR = 50
 
 def release(
     finalizers: Annotated[
-        bool, typer.Option("--finalizers", help="Take the controllers' finalizers off every ClusterCIDR.")
+        bool, typer.Option("--finalizers", help="Take the controllers' finalizers off every pool.")
     ] = False,
     yes: Annotated[bool, typer.Option("-y", "--yes", help="Do not ask.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")] = False,
@@ -36,7 +36,9 @@ def release(
     lease_name: source.LeaseName = source.LEASE.name,
     lease_namespace: source.LeaseNamespace = source.LEASE.namespace,
 ) -> None:
-    """Prepare going back to another allocator: ClusterCIDRs can then be deleted although no controller runs.
+    """Prepare going back to another allocator: pools can then be deleted although no controller runs.
+
+    Pools are ClusterCIDRs and ClusterCIDRConfigs.
 
     Nodes keep their blocks. Refused while a controller holds the Lease, for it would put the finalizers back.
 
@@ -44,7 +46,7 @@ def release(
     cluster cannot be reached.
     """
     if not finalizers:
-        raise typer.BadParameter("say what to release: --finalizers takes the finalizers off every ClusterCIDR")
+        raise typer.BadParameter("say what to release: --finalizers takes the finalizers off every pool")
     access = open_access(kubeconfig, context)
     lease = ElectionSettings(namespace=lease_namespace, name=lease_name)
     found = releasing.look(access, lease)
@@ -60,7 +62,7 @@ def release(
     _carry_out(access, lease, len(found.pools))
 
 
-_NOTHING = "no ClusterCIDR has a controller's finalizer: there is nothing to release"
+_NOTHING = "no pool has a controller's finalizer: there is nothing to release"
 
 
 def _preview(found: releasing.Found, lease: ElectionSettings) -> None:
@@ -91,7 +93,7 @@ def _ask(pools: list[Guarded], access: Access, *, yes: bool) -> None:
     vanishing = sum(pool.vanishes for pool in pools)
     gone = f", {vanishing} of which being deleted and gone at once" if vanishing else ""
     where = f"{access.server} ({access.context})" if access.context else access.server
-    some = f"{len(pools)} ClusterCIDR{'' if len(pools) == 1 else 's'}"
+    some = f"{len(pools)} pool{'' if len(pools) == 1 else 's'}"
     typer.confirm(f"take the finalizers off {some}{gone}, at {where}?", abort=True, err=True)
 
 

@@ -115,7 +115,7 @@ def read_sound_input(files: list[str] | None, more: list[str] | None, *, recursi
     inventory = read_input(files, more, recursive=recursive).require_sound()
     if not inventory.pools or not inventory.nodes:
         missing = " and ".join(
-            kind for kind, kept in (("ClusterCIDR", inventory.pools), ("Node", inventory.nodes)) if not kept
+            kind for kind, kept in (("pool", inventory.pools), ("Node", inventory.nodes)) if not kept
         )
         ignored = ", ".join(f"{count} {kind}" for kind, count in sorted(inventory.ignored.items()))
         warn(f"there is no {missing} in the input" + (f"; passed over: {ignored}" if ignored else ""))

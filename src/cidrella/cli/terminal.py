@@ -59,7 +59,7 @@ def picture(result: Map, width: int, marks: Marks = BLOCKS) -> Text:
     if result.ranges:
         text.append("  ".join(f"{mark} {kind.value}" for kind, mark in marks.kinds.items()) + "\n", "dim")
     else:
-        text.append("there is neither a ClusterCIDR nor a service range to draw\n")
+        text.append("there is neither a pool nor a service range to draw\n")
     return text
 
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 import typer
 
 from cidrella.cli import shared
+from cidrella.model.kinds import POOL_KINDS
 
 
 def validate(
     files: shared.Files = None, filename: shared.FileOptions = None, recursive: shared.Recursive = False
 ) -> None:
-    """Check ClusterCIDRs, Nodes and ServiceCIDRs as the API server would, and say where every problem is.
+    """Check pools, Nodes and ServiceCIDRs as the API server would, and say where every problem is.
+
+    Pools are ClusterCIDRs and ClusterCIDRConfigs.
 
     Exit code 0: none. 2: there is one.
     """
     inventory = shared.read_input(filename, files, recursive=recursive, strict=True)
     counts = (
-        ("ClusterCIDR", len(inventory.pools)),
+        *((each.kind, sum(isinstance(pool, each.struct) for pool in inventory.pools)) for each in POOL_KINDS),
         ("Node", len(inventory.nodes)),
         ("ServiceCIDR", len(inventory.services)),
     )

@@ -17,18 +17,25 @@ def remarks(report: Explanation, lease: LeaseLook) -> Iterator[str]:
     """What there is to say beyond the decision, a line each; nothing of a node that has a block or can have none."""
     if report.would_get is None:
         return
-    blocks = ", ".join(map(str, report.would_get.blocks))
+    gift = f"{', '.join(map(str, report.would_get.blocks))} from {' and '.join(report.would_get.pool_names)}"
     if report.unguarded:
-        yield (
-            f"it would get {blocks} from {report.unguarded} once that pool has its finalizer, "
-            "which the controller installs (P1)"
-        )
+        yield f"it would get {gift} once {_those(report)} its finalizer, which the controller installs (P1)"
     else:
-        yield f"it would get {blocks} from {report.would_get.pool_name}"
+        yield f"it would get {gift}"
     if report.others_waiting:
         some = "another node waits" if report.others_waiting == 1 else f"{report.others_waiting} other nodes wait"
         yield f"{some}, too, and may be served before it"
     yield _told_holder(lease)
+
+
+def _those(report: Explanation) -> str:
+    """The pools without a finalizer, named only where others have theirs."""
+    assert report.would_get is not None
+    if len(report.would_get.pool_names) == 1:
+        return "that pool has"
+    if report.unguarded == report.would_get.pool_names:
+        return "each of them has"
+    return f"{', '.join(report.unguarded)} has"
 
 
 def _told_holder(lease: LeaseLook) -> str:

@@ -86,7 +86,7 @@ class Allocation:
         """To be told of what no watch tells: a reservation that ended. Wakes those who wait, too."""
         self._wait_for_labels = wait_for_labels
         self._annotate = annotate
-        """Whether pools are objects that a node's annotation can name."""
+        """Whether pools are objects that a node's annotation can name: one, or one for each family (K3)."""
         self._serves = serves
         """Whether nodes are given anything at all (F8)."""
         self.queue: WorkQueue[str] = WorkQueue(base=_RETRY_FIRST, cap=_RETRY_LAST)
@@ -156,9 +156,9 @@ class Allocation:
     def resume(self) -> None:
         """This process leads, and knows what there is. What it once meant to give, and cannot any more, it gives up."""
         for name in self._cluster.reserved():
-            pools = [pool for _, pool in self._cluster.uses(name)]
-            gone = not pools or not all(pool.spec.gives for pool in pools)
-            if gone or next(self._cluster.conflicts(name), None) is not None:
+            # A block of it may be in no pool any more, or be somebody else's.
+            found = next(self._cluster.findings(name), None)
+            if found is not None or not all(pool.spec.gives for _, pool in self._cluster.uses(name)):
                 self._cluster.cancel(name)
                 self._uncertain.discard(name)
                 self._written.pop(name, None)

@@ -2,8 +2,8 @@
 
 Theory of operation:
 
-- Three reflectors (nodes, pools, service ranges) tell of changes. Each batch is entered into the books at once, on the
-  event loop; then those are told whose work may follow from it. Nothing here waits.
+- Reflectors (nodes, service ranges, each kind of pools) tell of changes. Each batch is entered into the books at once,
+  on the event loop; then those are told whose work may follow from it. Nothing here waits.
 - All of that happens in every replica, so that a standby is warm. Only the one on duty writes. It takes up duty when it
   leads and has listed everything since it began to: its predecessor may have given blocks that no watch has told of
   yet (F3, F5).
@@ -25,6 +25,7 @@ from cidrella.controller.finalizers import Finalizers
 from cidrella.controller.findings import Findings
 from cidrella.controller.flagspool import ensure_flags_pool
 from cidrella.controller.installed import look_at_crd
+from cidrella.controller.pools import Pools
 from cidrella.controller.status import StatusWriter
 from cidrella.core.cluster import Cluster
 from cidrella.core.pool import PoolSpec
@@ -37,10 +38,11 @@ from cidrella.kube.readiness import not_followed, not_led
 from cidrella.kube.reflector import Reflector
 from cidrella.kube.reflector_settings import Absence, ReflectorSettings
 from cidrella.model.flags import AllocatorType
-from cidrella.model.objects import API_VERSION, KIND, NODES_PATH, POOLS_PATH, SERVICE_CIDRS_PATH
-from cidrella.model.reading import SeenPool, SeenServiceRanges, read_node, read_pool, read_service_ranges
+from cidrella.model.objects import NODES_PATH, SERVICE_CIDRS_PATH
+from cidrella.model.reading import read_node, read_service_ranges
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
 
     from cidrella.controller.installed import Installed
     from cidrella.controller.metrics import Metrics
@@ -50,6 +52,8 @@ if TYPE_CHECKING:
     from cidrella.kube.election import ElectionSettings
     from cidrella.kube.reflector import Change
     from cidrella.model.flags import IpamFlags
+    from cidrella.model.kinds import PoolKind
+    from cidrella.model.reading import SeenPool, SeenServiceRanges
 
 _log = structlog.get_logger()
 
@@ -61,6 +65,8 @@ _FINISH = 1.5
 """Seconds that writes under way have to come home when the process is told to end."""
 _RETRY = 5.0
 """Seconds between two attempts at what the API refused at start-up."""
+_LOOK = 0.5
+"""Seconds between two looks at which kinds are served, as the reflectors know it: nobody is asked for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,22 +92,21 @@ class Controller:
         self._duty = Duty(lambda: self._elector is None or self._elector.leading)
         self._start: asyncio.Task[None] | None = None
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._installed: Installed | None = None
-        """The CRD as last looked at."""
+        self._installed: dict[PoolKind, Installed] = {}
+        """The CRDs as last looked at."""
         self._flags_fault = ""
         """Why the flags' pool is not there, as last told."""
 
-        quick = ReflectorSettings(absent_period=2.0)  # a CRD that is installed later is waited for by somebody
         always = ReflectorSettings(absence=Absence.NEVER)
         unseen = ReflectorSettings(absence=Absence.UNSEEN)  # a range that was seen is not given up for a stray 404
         self._nodes = Reflector(client, NODES_PATH, read_node, self._nodes_changed, settings=always)
-        self._pools = Reflector(client, POOLS_PATH, read_pool, self._pools_changed, settings=quick)
         self._services = Reflector(
             client, SERVICE_CIDRS_PATH, read_service_ranges, self._services_changed, settings=unseen
         )
         self._reflectors: dict[str, Reflector[Any]] = {"nodes": self._nodes, "service ranges": self._services}
+        self._pools = Pools(client, self._pools_changed)
         if self._multi:
-            self._reflectors["pools"] = self._pools
+            self._reflectors |= {f"{kind}s": each for kind, each in self._pools.reflectors.items()}
 
         self._recorder = Recorder(client, instance=settings.identity)
         self._limit = AdaptiveLimit()
@@ -163,8 +168,7 @@ class Controller:
     def readiness(self) -> list[str]:
         """What keeps this replica from serving, or from taking over (O2, O6); nothing where it is ready."""
         missing = not_followed(self._reflectors)
-        if self._multi and self._pools.absent:
-            missing.append("the ClusterCIDR CRD is not installed")
+        missing += [f"the {kind} CRD is not installed" for kind in self._pools.missing]
         return missing + not_led(self._elector)
 
     async def run(self) -> None:
@@ -224,14 +228,32 @@ class Controller:
             self._tell_if_invalid(pool)
             self._finalizers.pool_seen(pool)
         self._status.resume()
+        if self._multi:
+            await asyncio.gather(self._retry_flags(settled), self._follow_crds())
+
+    async def _retry_flags(self, settled: bool) -> None:
         while not settled:
             await asyncio.sleep(_RETRY)
             settled = await self._settle_flags()
 
+    async def _follow_crds(self) -> None:
+        """Look at the CRDs that are installed later (K6), which the reflectors find out."""
+        known = frozenset(self._installed)
+        while True:
+            await asyncio.sleep(_LOOK)
+            served = self._pools.served
+            await self._look_at_crds(served - known)
+            known = served
+
+    async def _look_at_crds(self, kinds: Iterable[PoolKind]) -> None:
+        """See what can be relied on, of those that are installed (C4)."""
+        for kind in kinds:
+            self._installed[kind] = await look_at_crd(self._client, kind, self._installed.get(kind))
+        self._status.leave_out(frozenset(kind for kind, found in self._installed.items() if not found.status))
+
     async def _settle_flags(self) -> bool:
         """Have the pool that the flags ask for, and know it. Whether that worked: a start is not held up by it (F1)."""
-        self._installed = await look_at_crd(self._client, self._installed)
-        self._status.enabled = self._installed.status
+        await self._look_at_crds(self._pools.served)
         fault = await ensure_flags_pool(self._client, self._pools.objects, self._flags.ranges)
         if fault and fault != self._flags_fault:
             _log.error("the pool of --cluster-cidr cannot be made as the flags say", error=fault)
@@ -243,12 +265,12 @@ class Controller:
     async def _await_lists(self) -> None:
         for each in self._reflectors.values():
             await each.wait_synced()
-        said = False
-        while self._multi and self._pools.absent:
-            if not said:
-                _log.error("the ClusterCIDR CRD is not installed; waiting for it", how="kubectl apply -k deploy/")
-                said = True
-            await asyncio.sleep(_RETRY / 10)
+        said: set[PoolKind] = set()
+        while missing := self._pools.missing:
+            for kind in set(missing) - said:
+                _log.error(f"the {kind} CRD is not installed; waiting for it", how="kubectl apply -k deploy/")
+            said.update(missing)
+            await asyncio.sleep(_LOOK)
         if self._elector is not None:
             await asyncio.gather(*(each.relist() for each in self._reflectors.values()))
 
@@ -314,7 +336,7 @@ class Controller:
 
     def _tell_if_invalid(self, pool: SeenPool) -> None:
         if pool.spec.problem and self._duty.on:
-            about = Reference(API_VERSION, KIND, pool.name, pool.uid)
+            about = Reference(pool.kind.api_version, pool.kind.kind, pool.object_name, pool.uid)
             self._recorder.record(about, "Invalid", f"this pool is not used: {pool.spec.problem}", action="Validate")
 
     def _services_changed(self, changes: list[Change[SeenServiceRanges]]) -> None:

@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from cidrella.kube.errors import ApiError, KubeError
 from cidrella.model.flags import FLAGS_PREFIX, flags_pool, matches_flags
-from cidrella.model.objects import FINALIZER, POOLS_PATH
+from cidrella.model.kinds import kind_of
+from cidrella.model.objects import FINALIZER
 from cidrella.model.reading import read_pool
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from cidrella.core.pool import PoolRange
     from cidrella.kube.client import Client
+    from cidrella.model.kinds import PoolKind
     from cidrella.model.reading import SeenPool
 
 _log = structlog.get_logger()
@@ -65,14 +67,15 @@ async def _create(client: Client, pools: Mapping[str, SeenPool], ranges: tuple[P
             continue
         # With its finalizer from the start, so that it can give as soon as it is seen (P1).
         guarded = replace(wanted, metadata=replace(wanted.metadata, finalizers=[FINALIZER]))
+        kind = kind_of(guarded)
         body = msgspec.json.encode(guarded)
         try:
-            await _rehearse(client, body, ranges)
-            await client.request("POST", POOLS_PATH, body=body)
+            await _rehearse(client, kind, body, ranges)
+            await client.request("POST", kind.path, body=body)
         except ApiError as error:
             if error.code != _CONFLICT:
                 raise
-            found = read_pool(await client.request("GET", f"{POOLS_PATH}/{name}"))
+            found = read_pool(await client.request("GET", kind.object_path(name)), kind)
             if matches_flags(found.spec, ranges) and not found.spec.terminating:
                 return name
         else:
@@ -81,16 +84,16 @@ async def _create(client: Client, pools: Mapping[str, SeenPool], ranges: tuple[P
     raise CannotHoldError(f"{_NAMES_MAX} names for the pool are taken by pools of earlier flags")
 
 
-async def _rehearse(client: Client, body: bytes, ranges: tuple[PoolRange, ...]) -> None:
+async def _rehearse(client: Client, kind: PoolKind, body: bytes, ranges: tuple[PoolRange, ...]) -> None:
     """See what the API server would store: an older CRD drops a field without a word, and once there it would give."""
-    stored = read_pool(await client.request("POST", POOLS_PATH, params={"dryRun": "All"}, body=body))
+    stored = read_pool(await client.request("POST", kind.path, params={"dryRun": "All"}, body=body), kind)
     if not matches_flags(stored.spec, ranges):
-        raise CannotHoldError("the installed ClusterCIDR CRD cannot hold sizes that differ between the families")
+        raise CannotHoldError(f"the installed {kind} CRD cannot hold sizes that differ between the families")
 
 
 async def _delete(client: Client, pool: SeenPool) -> None:
     try:
-        await client.delete(f"{POOLS_PATH}/{pool.name}", uid=pool.uid)
+        await client.delete(pool.path, uid=pool.uid)
     except ApiError as error:
         if error.code not in (_NOT_FOUND, _CONFLICT):
             raise

@@ -1,4 +1,4 @@
-"""What the installed ClusterCIDR CRD can hold: it may be older than ours, or another controller's (C4)."""
+"""What the installed CRD of a kind can hold: it may be older than ours, or another controller's (C4)."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ import msgspec
 import structlog
 
 from cidrella.kube.errors import KubeError
-from cidrella.model.objects import GROUP, PLURAL, VERSION, ClusterCIDRSpec, ClusterCIDRStatus
+from cidrella.model.objects import PoolStatus
 
 if TYPE_CHECKING:
     from cidrella.kube.client import Client
+    from cidrella.model.kinds import PoolKind
 
 _log = structlog.get_logger()
 
-_PATH = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{PLURAL}.{GROUP}"
+_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_STATUS_FIELDS = tuple(each.encode_name for each in msgspec.structs.fields(PoolStatus))
 _HOW = "kubectl apply -f deploy/crds, or: cidrella crds | kubectl apply -f -"
 
 
@@ -53,38 +55,34 @@ class _Definition(msgspec.Struct):
     spec: _Spec
 
 
-async def look_at_crd(client: Client, known: Installed | None = None) -> Installed:
-    """What the installed CRD can hold, all of it if it cannot be read.
+async def look_at_crd(client: Client, kind: PoolKind, known: Installed | None = None) -> Installed:
+    """What the installed CRD of a kind can hold, all of it if it cannot be read.
 
     Said in the log where it is less than ours, unless that is known already.
     """
     try:
-        definition = await client.get(_PATH, _Definition)
+        definition = await client.get(f"{_PATH}/{kind.resource}", _Definition)
     except KubeError as error:
-        _log.warning("the ClusterCIDR CRD cannot be read, and is taken to be ours", error=str(error))
+        _log.warning(f"the {kind} CRD cannot be read, and is taken to be ours", error=str(error))
         return Installed()
-    found = _judge(definition)
+    found = _judge(definition, kind)
     if found == known:
         return found
     if not found.status:
-        _log.warning("the installed ClusterCIDR CRD has no status like ours: none is written", how=_HOW)
+        _log.warning(f"the installed {kind} CRD has no status like ours: none is written", how=_HOW)
     if found.missing:
         fields = sorted(found.missing)
-        _log.warning("the installed ClusterCIDR CRD drops fields, which are not relied on", fields=fields, how=_HOW)
+        _log.warning(f"the installed {kind} CRD drops fields, which are not relied on", fields=fields, how=_HOW)
     return found
 
 
-def _judge(definition: _Definition) -> Installed:
-    version = next((each for each in definition.spec.versions if each.name == VERSION), _Version())
+def _judge(definition: _Definition, kind: PoolKind) -> Installed:
+    version = next((each for each in definition.spec.versions if each.name == kind.version), _Version())
     schema = version.schema.openAPIV3Schema
     if schema.preserves:
         return Installed(status="status" in version.subresources)
     status = schema.properties.get("status", _Schema())
     return Installed(
-        status="status" in version.subresources and not status.lacks(_fields(ClusterCIDRStatus)),
-        missing=schema.properties.get("spec", _Schema()).lacks(_fields(ClusterCIDRSpec)),
+        status="status" in version.subresources and not status.lacks(_STATUS_FIELDS),
+        missing=schema.properties.get("spec", _Schema()).lacks(kind.spec_fields),
     )
-
-
-def _fields(kind: type[msgspec.Struct]) -> tuple[str, ...]:
-    return tuple(each.encode_name for each in msgspec.structs.fields(kind))

@@ -19,13 +19,16 @@ import msgspec
 from cidrella.kube.election import read_holder
 from cidrella.kube.errors import ApiError, KubeError, MalformedReplyError
 from cidrella.kube.listing import list_all
-from cidrella.model.objects import FINALIZER, FOREIGN_FINALIZER, POOLS_PATH, ObjectMeta
+from cidrella.kube.watchfaults import is_absence
+from cidrella.model.kinds import POOL_KINDS
+from cidrella.model.objects import FINALIZER, FOREIGN_FINALIZER, ObjectMeta
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from cidrella.kube.client import Client
     from cidrella.kube.election import ElectionSettings, Holder
+    from cidrella.model.kinds import PoolKind
 
 OURS: Final = (FINALIZER, FOREIGN_FINALIZER)
 _AT_ONCE: Final = 16
@@ -46,12 +49,18 @@ class _Pool(msgspec.Struct):
 class Guarded:
     """A pool with finalizers to take off."""
 
-    name: str
+    kind: PoolKind
+    object_name: str
     version: str
     finalizers: tuple[str, ...]
     """Those to take off."""
     kept: tuple[str, ...]
     terminating: bool
+
+    @property
+    def name(self) -> str:
+        """The pool's name, unique over all kinds."""
+        return self.kind.pool_name(self.object_name)
 
     @property
     def vanishes(self) -> bool:
@@ -90,11 +99,22 @@ def _renewed(seen: Holder, again: Holder) -> bool:
     return again.renewed is None or seen.renewed is None or again.renewed < seen.renewed
 
 
-async def find_guarded(client: Client) -> list[Guarded]:
-    """The pools with a finalizer to take off, terminating and invalid ones included. Raises `KubeError`."""
-    items = await list_all(client, POOLS_PATH)
-    found = [_guarded(_read(item).metadata) for item in items]
+async def find_guarded(client: Client, kinds: Sequence[PoolKind] = POOL_KINDS) -> list[Guarded]:
+    """The pools with a finalizer to take off, terminating and invalid ones included. Raises `KubeError`.
+
+    There are none of an optional kind that is not installed (K6).
+    """
+    found = [_guarded(kind, _read(item, kind).metadata) for kind in kinds for item in await _list(client, kind)]
     return [each for each in found if each.finalizers]
+
+
+async def _list(client: Client, kind: PoolKind) -> list[msgspec.Raw]:
+    try:
+        return await list_all(client, kind.path)
+    except ApiError as error:
+        if not (kind.optional and is_absence(error)):
+            raise
+        return []
 
 
 async def release_all(
@@ -113,7 +133,7 @@ async def release_all(
 
 
 async def _release(client: Client, pool: Guarded) -> Released:
-    path = f"{POOLS_PATH}/{pool.name}"
+    path = pool.kind.object_path(pool.object_name)
     try:
         for _ in range(_ATTEMPTS):
             try:
@@ -121,7 +141,7 @@ async def _release(client: Client, pool: Guarded) -> Released:
             except ApiError as error:
                 if error.code != _CONFLICT:
                     raise
-                pool = _guarded((await client.get(path, _Pool)).metadata)
+                pool = _guarded(pool.kind, (await client.get(path, _Pool)).metadata)
             else:
                 return Released(pool)
             if not pool.finalizers:
@@ -138,8 +158,9 @@ def _patch(pool: Guarded) -> dict[str, object]:
     return {"metadata": {"resourceVersion": pool.version, "finalizers": list(pool.kept) or None}}
 
 
-def _guarded(metadata: ObjectMeta) -> Guarded:
+def _guarded(kind: PoolKind, metadata: ObjectMeta) -> Guarded:
     return Guarded(
+        kind,
         metadata.name,
         metadata.resource_version,
         tuple(each for each in metadata.finalizers if each in OURS),
@@ -148,8 +169,8 @@ def _guarded(metadata: ObjectMeta) -> Guarded:
     )
 
 
-def _read(item: msgspec.Raw) -> _Pool:
+def _read(item: msgspec.Raw, kind: PoolKind) -> _Pool:
     try:
         return msgspec.json.decode(item, type=_Pool)
     except msgspec.MsgspecError as error:
-        raise MalformedReplyError(f"a ClusterCIDR cannot be read: {error}") from error
+        raise MalformedReplyError(f"a {kind} cannot be read: {error}") from error

@@ -17,7 +17,7 @@ from cidrella.core.prefix import Family
 from cidrella.kube.client import METADATA_ONLY, Receipt
 from cidrella.kube.errors import ApiError, KubeError
 from cidrella.kube.queue import WorkQueue
-from cidrella.model.objects import POOLS_PATH, ClusterCIDRStatus, Condition, FamilyStatus, clamp_count
+from cidrella.model.objects import Condition, FamilyStatus, PoolStatus, clamp_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from cidrella.core.pool import Pool
     from cidrella.kube.client import Client
     from cidrella.kube.duty import Duty
+    from cidrella.model.kinds import PoolKind
     from cidrella.model.reading import SeenPool
 
 _log = structlog.get_logger()
@@ -46,7 +47,7 @@ _RATE = 50.0
 _GONE = 404
 
 
-def pool_status(cluster: Cluster, seen: SeenPool, now: str) -> ClusterCIDRStatus:
+def pool_status(cluster: Cluster, seen: SeenPool, now: str) -> PoolStatus:
     """What is to be said of a pool now, which is the time `now` as the API writes it."""
     pool = cluster.pools[seen.name]
     usage = cluster.usage(pool)
@@ -58,7 +59,7 @@ def pool_status(cluster: Cluster, seen: SeenPool, now: str) -> ClusterCIDRStatus
         )
         for view in pool.views
     }
-    return ClusterCIDRStatus(
+    return PoolStatus(
         conditions=_dated(seen, list(_conditions(pool, usage.nodes)), now),
         ipv4=families.get(Family.IPV4),
         ipv6=families.get(Family.IPV6),
@@ -130,17 +131,24 @@ class StatusWriter:
         self._pools = pools
         self._duty = duty
         self._clock = clock
-        self.enabled = True
-        """Off where the installed CRD has no status to write to (C4)."""
+        self._without: frozenset[PoolKind] = frozenset()
+        """The kinds whose installed CRD has no status to write to (C4), as far as is known."""
         self._changed = asyncio.Event()
         self._queue: WorkQueue[str] = WorkQueue(base=1.0, cap=60.0)
-        self._written: dict[str, tuple[str, float, ClusterCIDRStatus]] = {}
+        self._written: dict[str, tuple[str, float, PoolStatus]] = {}
         """For a pool: its uid, when its status was last written, and what it was."""
         self._failing: set[str] = set()
         """The pools whose last write failed, and which are tried again when their delay is over."""
         self._next_write = 0.0
         self._looked_at: dict[str, tuple[object, ...]] = {}
         """For a pool: what its status depends on, as it was when it was last found to be true."""
+
+    def leave_out(self, kinds: frozenset[PoolKind]) -> None:
+        """Of these kinds, and of no others, no status is written from now on."""
+        if kinds != self._without:
+            self._without = kinds
+            self._looked_at.clear()
+            self.touch()
 
     def touch(self) -> None:
         """Something changed that a status may speak of."""
@@ -172,9 +180,8 @@ class StatusWriter:
             await self._duty.wait()
             await self._changed.wait()
             self._changed.clear()
-            if self.enabled:
-                for name, seen in self._pools.items():
-                    self._look_at(name, seen)
+            for name, seen in self._pools.items():
+                self._look_at(name, seen)
             await asyncio.sleep(_PERIOD)
 
     def _look_at(self, name: str, seen: SeenPool) -> None:
@@ -182,7 +189,8 @@ class StatusWriter:
         pool = self._cluster.pools[name]
         usage = self._cluster.usage(pool)
         counts = [(view.free, usage.allocated(view.family)) for view in pool.views]
-        basis = (pool.spec, seen.status, len(usage.nodes), *counts)
+        # A spec may be written in another way and mean the same (K2): the status says which one it was made from.
+        basis = (pool.spec, seen.metadata.generation, seen.status, len(usage.nodes), *counts)
         # Of a deleted pool the status names nodes, which may change while their number does not.
         if pool.spec.terminating or self._looked_at.get(name) != basis:
             if self._stale(seen) is None:
@@ -190,14 +198,14 @@ class StatusWriter:
             elif name not in self._failing:
                 self._queue.add(name)
 
-    def _stale(self, seen: SeenPool) -> ClusterCIDRStatus | None:
+    def _stale(self, seen: SeenPool) -> PoolStatus | None:
         """The status that a pool ought to have; None where it has it, was told so already, or cannot be told yet.
 
         Of a pool that is about to be guarded there is nothing true to say but that it gives nothing for a moment (P1).
         Where the API server made something else of what was sent, that is not sent again at once: a server that drops a
         field must not be written to for ever.
         """
-        if not (seen.spec.guarded or seen.spec.terminating or seen.spec.problem):
+        if seen.kind in self._without or not (seen.spec.guarded or seen.spec.terminating or seen.spec.problem):
             return None
         wanted = pool_status(self._cluster, seen, self._clock())
         if seen.status is not None and _same(wanted, seen.status):
@@ -248,19 +256,19 @@ class StatusWriter:
         if at > now:
             await asyncio.sleep(at - now)
 
-    async def _send(self, seen: SeenPool, status: ClusterCIDRStatus) -> None:
+    async def _send(self, seen: SeenPool, status: PoolStatus) -> None:
         plain = msgspec.to_builtins(status)
         for family in ("ipv4", "ipv6"):
             plain.setdefault(family, None)  # a merge patch removes what it says is null
         body = {"metadata": {"uid": seen.uid}, "status": plain}
-        await self._client.patch(f"{POOLS_PATH}/{seen.name}/status", body, Receipt, accept=METADATA_ONLY)
+        await self._client.patch(f"{seen.path}/status", body, Receipt, accept=METADATA_ONLY)
 
 
-def _same(one: ClusterCIDRStatus, two: ClusterCIDRStatus) -> bool:
+def _same(one: PoolStatus, two: PoolStatus) -> bool:
     """Whether two say the same, whenever it came to be so."""
     return _undated(one) == _undated(two)
 
 
-def _undated(status: ClusterCIDRStatus) -> ClusterCIDRStatus:
+def _undated(status: PoolStatus) -> PoolStatus:
     conditions = [msgspec.structs.replace(each, last_transition_time=None) for each in status.conditions]
     return msgspec.structs.replace(status, conditions=sorted(conditions, key=lambda each: each.type))

@@ -60,11 +60,13 @@ class Atlas:
     def counts_towards(self, block: Prefix, annotation: str) -> Pool | None:
         """The pool that a block counts towards (P3): the annotated one if it contains it, else by size, age, name.
 
-        O(range lengths in use).
+        Where the annotation names several (`Decision.pool_name`), the first of them that contains it. O(names + range
+        lengths in use).
         """
-        named = self._pools.get(annotation)
-        if named is not None and any(cidr.contains(block) for cidr, _ in named.spec.ranges):
-            return named
+        for name in annotation.split(","):
+            named = self._pools.get(name)
+            if named is not None and any(cidr.contains(block) for cidr, _ in named.spec.ranges):
+                return named
         around = list(self._rows_around(block))
         for size in (block.length, _ANY_SIZE):
             firsts = [rows[size][0] for rows in around if size in rows]

@@ -72,12 +72,17 @@ class Cluster:
         self._atlas = Atlas()
         self._planner = Planner(self._index, tuple(self.spaces.values()))
         self._accounts: dict[str, _Account] = {}
-        self._givers_added = 0
+        self._changes = 0
+        """Of the pools that give: those after which a node that waits may be served."""
 
     @property
     def openings(self) -> int:
-        """Grows whenever a node that no pool could serve may be served now: a full range got room, a pool came (N4)."""
-        return self._givers_added + sum(space.reopened for space in self.spaces.values())
+        """Grows whenever a node that no pool could serve may be served now (N4).
+
+        A full range got room, a pool came or selects other nodes (K2), or one went that kept a node from being given
+        what else there is (K3).
+        """
+        return self._changes + sum(space.reopened for space in self.spaces.values())
 
     @property
     def pools(self) -> Mapping[str, Pool]:
@@ -97,9 +102,7 @@ class Cluster:
         pool = Pool(spec, tuple(self.spaces[each.cidr.family].view(each.cidr, each.length) for each in spec.ranges))
         self._pools[spec.name] = pool
         self._usage[spec.name] = Usage({each.cidr.family: each.length for each in spec.ranges})
-        if spec.gives:
-            self._index.add(pool)
-            self._givers_added += 1
+        self._offer(pool)
         if not spec.problem:
             self._atlas.add(pool)
             held = [view.block_range for view in pool.views if view.free < view.capacity]
@@ -107,33 +110,43 @@ class Cluster:
         return pool
 
     def change_pool(self, spec: PoolSpec) -> None:
-        """Take in what became of a pool. O(log of the pools) where it only came to give, or gives no more (P1, S6).
+        """Take in what became of a pool. What nodes hold of it they keep.
 
-        Anything else that changed counts as if it had been removed and added again.
+        O(requirements + log of the pools) where it only came to give, gives no more (P1, S6), or selects other nodes
+        (K2). Anything else that changed counts as if it had been removed and added again.
         """
         pool = self._pools[spec.name]
-        if replace(pool.spec, terminating=spec.terminating, guarded=spec.guarded) != spec:
+        if replace(pool.spec, terminating=spec.terminating, guarded=spec.guarded, selector=spec.selector) != spec:
             self.remove_pool(spec.name)
             self.add_pool(spec)
             return
-        if pool.spec.gives:
-            self._index.remove(pool)
-        pool.spec = spec
-        if spec.gives:
-            self._index.add(pool)
-            self._givers_added += 1
+        self._withdraw(pool)
+        pool.rewrite(spec)
+        self._offer(pool)
 
     def remove_pool(self, name: str) -> None:
         """Let a pool go. Its nodes keep and occupy their blocks (P7). O(nodes that use it)."""
         pool = self._pools.pop(name)
-        if pool.spec.gives:
-            self._index.remove(pool)
+        self._withdraw(pool)
         if not pool.spec.problem:
             self._atlas.remove(pool)
         self._recount(list(self._usage[name].nodes))
         del self._usage[name]
         for view in pool.views:
             view.close()
+
+    def _offer(self, pool: Pool) -> None:
+        """Let a pool give, if it does."""
+        if pool.spec.gives:
+            self._index.add(pool)
+            self._changes += 1
+
+    def _withdraw(self, pool: Pool) -> None:
+        """Undo `_offer`."""
+        if pool.spec.gives:
+            self._index.remove(pool)
+            # Nodes may have been waiting for its family alone, and get what they can get without it (K3).
+            self._changes += pool.spec.composed
 
     def add_service_range(self, cidr: Prefix, name: str) -> list[Holding]:
         """Hand a range out no more. What nodes hold of it comes back, and is revoked from nobody (A7)."""

@@ -23,7 +23,7 @@ class Node:
     pod_cidrs: tuple[str, ...] = ()
     """As they stand in the API, readable or not."""
     pool: str = ""
-    """The pool that the node's annotation names (P3)."""
+    """What the node's annotation says: the pool that gave its blocks, or, with a comma between, the pools (P3)."""
     terminating: bool = False
     uninitialized: bool = False
     """A cloud provider has yet to give it the labels that may choose its pool (N10)."""
@@ -89,7 +89,14 @@ class Decision(NamedTuple):
     """The pools that were looked at for this, the last of them included; 0 where none had to be."""
 
     @property
+    def pool_names(self) -> tuple[str, ...]:
+        """The pools of its blocks, each once, in the order of the blocks."""
+        return tuple(dict.fromkeys([pool.name for pool in self.pools if pool is not None]))
+
+    @property
     def pool_name(self) -> str:
-        """The pool of the first block, as the node's annotation names it; empty where there is none."""
+        """The same as one text, as the node's annotation has it: one name, or several with a comma between (N3, P3)."""
         first = self.pools[0] if self.pools else None
-        return first.name if first is not None else ""
+        if first is not None and self.pools.count(first) == len(self.pools):
+            return first.name  # nearly always, and this is asked for each node
+        return ",".join(self.pool_names)

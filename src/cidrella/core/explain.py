@@ -1,7 +1,10 @@
 """Why a node gets what it gets: every pool, whether it applies, and which rule puts it where it stands.
 
 This looks at each pool in turn, in the plainest way there is. It shares with the planner what it explains
-(`Selector.matched`, `Pool.rank`), not how the planner gets there fast.
+(`Selector.matched`, `Pool.place`), not how the planner gets there fast.
+
+Pools that give a node all of its blocks, and pools that give one family, stand in one list, each where its turn first
+comes (K3). Pools of different families do not come before each other but stand side by side.
 """
 
 from __future__ import annotations
@@ -13,10 +16,11 @@ from typing import TYPE_CHECKING
 from cidrella.core.pool import PoolRange
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from cidrella.core.decision import Node
     from cidrella.core.pool import Pool
+    from cidrella.core.prefix import Family
     from cidrella.core.selector import Selector
 
 
@@ -32,15 +36,17 @@ class Verdict:
     """Why it applies, or why it does not."""
     full: tuple[PoolRange, ...] = ()
     """The families that had no block left when this was judged; with none, it had room."""
+    turn: int = 0
+    """In which of the four steps of K3 it is tried first, from 1; 0 where it does not apply."""
     before_next: str = ""
-    """The rule that puts it before the next one, with what was compared. Empty for the last, and where it does not
-    apply."""
+    """The rule that puts it before the next one, or beside it, with what was compared. Empty for the last, and where it
+    does not apply."""
 
 
 def explain(node: Node, pools: Iterable[Pool]) -> list[Verdict]:
     """Every pool: those that apply in the order in which they are tried, then those that do not, by name."""
     verdicts = [_judge(node, pool) for pool in pools]
-    applying = sorted((each for each in verdicts if each.applies), key=_order)
+    applying = sorted(_in_turn([each for each in verdicts if each.applies]), key=_order)
     others = sorted((each for each in verdicts if not each.applies), key=lambda each: each.pool.name)
     placed = [replace(one, before_next=_tie(one, two)) for one, two in pairwise(applying)]
     return placed + applying[-1:] + others
@@ -84,19 +90,48 @@ def _unmet(requirement: str, key: str, node: Node) -> str:
     return f"{requirement}, but the node has no such label" if key != "metadata.name" else requirement
 
 
-def _order(verdict: Verdict) -> tuple[bool, int, tuple[object, ...]]:
-    return verdict.pool.spec.selector is None, -verdict.matched, verdict.pool.rank
+def _in_turn(applying: list[Verdict]) -> Iterator[Verdict]:
+    """The same verdicts, each with the step of K3 in which its pool is tried first."""
+    chosen = {each.pool.part for each in applying if each.pool.part is not None and each.pool.spec.selector}
+    for each in applying:
+        yield replace(each, turn=_turn(each.pool, chosen))
+
+
+def _turn(pool: Pool, chosen: set[Family]) -> int:
+    """The step of K3 in which a pool is tried first; `chosen` are the families for which a selector matches."""
+    if pool.part is None:
+        return 1 if pool.spec.selector else 3
+    # A default of one family is tried early where it completes what a selector has chosen for the other.
+    return 2 if pool.spec.selector or chosen - {pool.part} else 4
+
+
+def _order(verdict: Verdict) -> tuple[object, ...]:
+    pool = verdict.pool
+    return verdict.turn, pool.part or 0, pool.spec.selector is None, pool.place(verdict.matched)
 
 
 def _tie(one: Verdict, two: Verdict) -> str:
-    """The first point of S3 on which two neighbours differ."""
-    name, first, second = two.pool.name, one.pool.rank, two.pool.rank
-    points = (
-        (
-            "S3.1",
-            (one.pool.spec.selector is None) != (two.pool.spec.selector is None),
-            "has a selector; {0} is a default",
-        ),
+    """What puts one of two neighbours before the other: for pools that give the same, the first point that differs."""
+    name = two.pool.name
+    if one.pool.part is two.pool.part:
+        points = _points_of_s3(one, two) if one.pool.part is None else _points_of_k4(one, two)
+        rule, text = next((rule, text) for rule, differs, text in points if differs)
+        return f"before {name} by {rule}: it {text.format(name)}"
+    if one.turn == two.turn:
+        return f"beside {name} by K3: it gives {one.pool.part}; {name} {two.pool.part}"
+    if one.pool.part is None:
+        return f"before {name} by K3: it gives a node all of its blocks; {name} those of {two.pool.part}"
+    return f"before {name} by K3: it has a selector, or completes what has one; {name} is a default"
+
+
+_Points = tuple[tuple[str, bool, str], ...]
+"""Of an order: each point by its name, whether two pools differ in it, and what to say then."""
+
+
+def _points_of_s3(one: Verdict, two: Verdict) -> _Points:
+    first, second = one.pool.rank, two.pool.rank
+    return (
+        ("S3.1", one.turn != two.turn, "has a selector; {0} is a default"),
         ("S3.2", one.matched != two.matched, f"meets {one.matched} requirements; {{0}} {two.matched}"),
         ("S3.3", first.capacity != second.capacity, f"has {first.capacity} Pod CIDRs in all; {{0}} {second.capacity}"),
         (
@@ -108,5 +143,22 @@ def _tie(one: Verdict, two: Verdict) -> str:
         ("S3.5", first.first_address != second.first_address, "has the lower first address"),
         ("S3.5", True, "has the name that sorts first"),
     )
-    rule, text = next((rule, text) for rule, differs, text in points if differs)
-    return f"before {name} by {rule}: it {text.format(name)}"
+
+
+def _points_of_k4(one: Verdict, two: Verdict) -> _Points:
+    first, second = one.pool.rank, two.pool.rank
+    return (
+        (
+            "K4.1",
+            (one.pool.spec.selector is None) != (two.pool.spec.selector is None),
+            "has a selector; {0} is a default",
+        ),
+        (
+            "K4.2",
+            first.host_bits != second.host_bits,
+            f"has {first.host_bits} host bits a node; {{0}} {second.host_bits}",
+        ),
+        ("K4.3", one.matched != two.matched, f"meets {one.matched} requirements; {{0}} {two.matched}"),
+        ("K4.4", first.first_address != second.first_address, "has the lower first address"),
+        ("K4.5", True, "has the name that sorts first"),
+    )

@@ -1,4 +1,4 @@
-"""Which pools apply to a node, in the order in which they are tried (S2, S3, S5), without looking at each of them.
+"""Which pools apply to a node, in the order in which they are tried (S2, S3, S5, K4), without looking at each of them.
 
 Theory of operation:
 
@@ -7,22 +7,23 @@ Theory of operation:
   then lead straight to the few pools that may match. Terms without an anchor (`NotIn`, `DoesNotExist` alone) are
   looked at every time.
 - Only labels that some selector mentions matter. Nodes alike in those share one answer, which is kept.
-- The order of pools does not depend on how full they are, so an answer stays right until pools come or go.
-- A pool found full stays full until something is released. A lane remembers how many at its head were, so that a
-  thousand full pools cost the next node nothing.
+- An answer is a row of offers (`cidrella.core.offer`). Their order does not depend on how full pools are, so an answer
+  stays right until pools come, go, or change their selector (K2).
 """
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_left, insort
 from typing import TYPE_CHECKING
 
+from cidrella.core.offer import Lane, offers
 from cidrella.core.selector import Operator
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from cidrella.core.pool import Pool
+    from cidrella.core.offer import Offer
+    from cidrella.core.pool import Part, Pool
     from cidrella.core.selector import Requirement, Term
 
 _MEMO_LIMIT = 1 << 16
@@ -35,43 +36,14 @@ _Anchor = tuple[str, ...]
 """("label", key, value), ("label", key), ("name", value), or () for terms that have none."""
 
 
-class Lane:
-    """Pools in the order in which they are tried."""
-
-    __slots__ = ("_epoch", "full", "pools")
-
-    def __init__(self, pools: list[Pool]) -> None:
-        self.pools = pools
-        self._epoch = -1
-        self.full = 0
-        """How many at the head were full when it was last asked."""
-
-    def first_open(self, epoch: int) -> Pool | None:
-        """The first pool with room in all of its families (S4), or None. `epoch` counts full ranges that got room.
-
-        O(1) amortised over the calls of one epoch.
-        """
-        at = self.full if epoch == self._epoch else 0
-        pools = self.pools
-        while at < len(pools):
-            pool = pools[at]
-            for view in pool.views:
-                if not view.free:
-                    break
-            else:
-                break
-            at += 1
-        self._epoch, self.full = epoch, at
-        return pools[at] if at < len(pools) else None
-
-
 class PoolIndex:
     """The pools that give, filed by what they ask for."""
 
-    __slots__ = ("_anchored", "_anchors", "_defaults", "_keys", "_memo", "_names")
+    __slots__ = ("_anchored", "_anchors", "_defaults", "_fallback", "_keys", "_memo", "_names")
 
     def __init__(self) -> None:
-        self._defaults: list[Pool] = []
+        self._defaults: dict[Part, list[Pool]] = {}
+        """By what they give, each list in order."""
         self._anchored: dict[_Anchor, dict[str, Pool]] = {}
         self._anchors: dict[str, set[_Anchor]] = {}
         """For a pool: what it is filed under."""
@@ -79,12 +51,14 @@ class PoolIndex:
         """The label keys that selectors mention, and how many do."""
         self._names: dict[str, int] = {}
         """The node names that selectors mention, and how many do."""
-        self._memo: dict[object, tuple[Lane, Lane]] = {}
+        self._memo: dict[object, tuple[Offer, ...]] = {}
+        self._fallback: tuple[dict[Part, Lane], tuple[Offer, ...]] | None = None
+        """The lanes of the defaults, the same for all nodes, and the offers to a node that nothing else applies to."""
 
     def add(self, pool: Pool) -> None:
         """File a pool. O(its requirements + log of the defaults)."""
         if pool.spec.selector is None:
-            insort(self._defaults, pool, key=lambda each: each.rank)
+            insort(self._defaults.setdefault(pool.part, []), pool, key=_place)
         for requirement in _requirements(pool):
             self._keys[requirement.key] = self._keys.get(requirement.key, 0) + 1
         # Node names that no selector mentions are all alike to the index, which holds for these operators alone.
@@ -94,12 +68,15 @@ class PoolIndex:
         self._anchors[pool.name] = self._choose_anchors(pool)
         for anchor in self._anchors[pool.name]:
             self._anchored.setdefault(anchor, {})[pool.name] = pool
-        self._memo = {}
+        self._memo, self._fallback = {}, None
 
     def remove(self, pool: Pool) -> None:
-        """Undo `add`."""
+        """Undo `add`. The same cost."""
         if pool.spec.selector is None:
-            self._defaults.remove(pool)
+            row = self._defaults[pool.part]
+            del row[bisect_left(row, _place(pool), key=_place)]
+            if not row:
+                del self._defaults[pool.part]
         for requirement in _requirements(pool):
             _count_down(self._keys, requirement.key)
         for name in _field_values(pool):
@@ -108,23 +85,23 @@ class PoolIndex:
             del self._anchored[anchor][pool.name]
             if not self._anchored[anchor]:
                 del self._anchored[anchor]
-        self._memo = {}
+        self._memo, self._fallback = {}, None
 
-    def lanes(self, name: str, labels: Mapping[str, str]) -> tuple[Lane, Lane]:
-        """The pools whose selector matches a node, and the defaults, in order. O(labels) for a kind seen before."""
+    def offers(self, name: str, labels: Mapping[str, str]) -> tuple[Offer, ...]:
+        """What a node may be given, in order; none where no pool applies. O(labels) for a kind seen before."""
         mentioned_name = name if name in self._names else None
         kind: object
         if len(self._keys) <= _FEW_KEYS:
             kind = (mentioned_name, *map(labels.get, self._keys))
         else:
             kind = (mentioned_name, frozenset((key, labels[key]) for key in self._keys.keys() & labels.keys()))
-        lanes = self._memo.get(kind)
-        if lanes is None:
-            lanes = self._find(name, labels)
+        found = self._memo.get(kind)
+        if found is None:
+            found = self._find(name, labels)
             if len(self._memo) >= _MEMO_LIMIT:
                 self._memo = {}
-            self._memo[kind] = lanes
-        return lanes
+            self._memo[kind] = found
+        return found
 
     def _choose_anchors(self, pool: Pool) -> set[_Anchor]:
         """For each term, the requirement that fewest others are filed under: a rack rather than a zone."""
@@ -136,16 +113,20 @@ class PoolIndex:
     def _crowd(self, anchors: Iterable[_Anchor]) -> int:
         return sum(len(self._anchored.get(anchor, ())) for anchor in anchors)
 
-    def _find(self, name: str, labels: Mapping[str, str]) -> tuple[Lane, Lane]:
-        matching = []
+    def _find(self, name: str, labels: Mapping[str, str]) -> tuple[Offer, ...]:
+        if self._fallback is None:
+            lanes = {part: Lane(list(pools)) for part, pools in self._defaults.items()}
+            self._fallback = lanes, offers({}, lanes)
+        defaults, without_a_match = self._fallback
+        matching: dict[Part, list[tuple[tuple[object, ...], Pool]]] = {}
         for pool in self._candidates(name, labels).values():
             assert pool.spec.selector is not None
             matched = pool.spec.selector.matched(name, labels)
             if matched is not None:
-                matching.append((-matched, pool.rank, pool))
-        matching.sort()
-        defaults = next(iter(self._memo.values()))[1] if self._memo else Lane(list(self._defaults))
-        return Lane([pool for _, _, pool in matching]), defaults
+                matching.setdefault(pool.part, []).append((pool.place(matched), pool))
+        if not matching:
+            return without_a_match
+        return offers({part: Lane([pool for _, pool in sorted(row)]) for part, row in matching.items()}, defaults)
 
     def _candidates(self, name: str, labels: Mapping[str, str]) -> dict[str, Pool]:
         """The pools with an anchor that the node has: all that can match, and few others."""
@@ -156,6 +137,10 @@ class PoolIndex:
         for anchor in anchors:
             found.update(self._anchored.get(anchor, {}))
         return found
+
+
+def _place(default: Pool) -> tuple[object, ...]:
+    return default.place(matched=0)
 
 
 def _terms(pool: Pool) -> tuple[Term, ...]:

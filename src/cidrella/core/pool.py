@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from cidrella.core.prefix import Family, Prefix
     from cidrella.core.selector import Selector
     from cidrella.core.view import View
+
+
+Part: TypeAlias = "Family | None"
+"""What a pool gives of a node's blocks: those of one family, or, where None, all of them (K3)."""
 
 
 class PoolRange(NamedTuple):
@@ -19,7 +23,10 @@ class PoolRange(NamedTuple):
 
 
 class Rank(NamedTuple):
-    """What orders two pools that match a node equally well: S3, points 3 to 5, compared field by field."""
+    """What orders two pools that match a node equally well: S3, points 3 to 5, compared field by field.
+
+    Pools that give one family are ordered by some of it (K4).
+    """
 
     capacity: int
     host_bits: int
@@ -47,6 +54,11 @@ class PoolSpec:
     """What is wrong with an object that got in although it is invalid. Such a pool gives nothing (S6)."""
     guarded: bool = True
     """Whether the object has the finalizer that keeps it while it is used. Before that it gives nothing (P1)."""
+    composed: bool = False
+    """Gives one block of one family, to be composed with that of another pool for the other family (K3).
+
+    Such a pool has exactly one range; only an invalid one may have none.
+    """
 
     @property
     def gives(self) -> bool:
@@ -57,19 +69,37 @@ class PoolSpec:
 class Pool:
     """A pool at work: the spec with its views on the address spaces."""
 
-    __slots__ = ("both", "rank", "spec", "views")
+    __slots__ = ("rank", "spec", "views")
 
     def __init__(self, spec: PoolSpec, views: tuple[View, ...]) -> None:
-        self.spec = spec
+        assert not spec.composed or len(spec.ranges) < 2
         self.views = views
-        self.both = (self,) * len(views)
-        """The pool once per block it gives: what a decision names, made once for all decisions."""
+        self.rewrite(spec)
+
+    def rewrite(self, spec: PoolSpec) -> None:
+        """Take in what became of the spec, which has the ranges that it had."""
+        self.spec = spec
         self.rank = rank(spec) if spec.ranges else Rank(0, 0, "", 0, spec.name)
 
     @property
     def name(self) -> str:
         """The object's name."""
         return self.spec.name
+
+    @property
+    def part(self) -> Part:
+        """What it gives of a node's blocks. Only pools that give the same are compared with each other."""
+        return self.spec.ranges[0].cidr.family if self.spec.composed else None
+
+    def place(self, matched: int) -> tuple[object, ...]:
+        """Where it stands among those that give the same, and have or lack a selector as it does; lower is tried first.
+
+        `matched` are the requirements that the node meets. They come before everything else in S3, and after the
+        addresses per node in K4.
+        """
+        if self.spec.composed:
+            return self.rank.host_bits, -matched, self.rank.first_address, self.rank.name
+        return -matched, *self.rank
 
     def view(self, family: Family) -> View:
         """Its view of one of its families."""

@@ -60,7 +60,8 @@ class Reflector(Generic[T]):
     """The objects of one collection, and a call for whatever changes in them.
 
     `decode` makes an object of the JSON that the API sent, and must not keep hold of it; what it raises is a fault of
-    that object alone. An object that is equal to the one known before is no change.
+    that object alone. An object that is equal to the one known before is no change. `known_as` makes of the name that
+    an object has in the API the one that `decode` gives it, where that is another.
 
     `on_changes` is told everything, in order, in batches that are never empty: the whole difference that a list makes
     in one call, the first one too, and what one chunk of a watch brings in one call. During the call, `objects` and
@@ -76,6 +77,7 @@ class Reflector(Generic[T]):
         decode: Callable[[bytes | msgspec.Raw], T],
         on_changes: Callable[[list[Change[T]]], None],
         *,
+        known_as: Callable[[str], str] = str,
         settings: ReflectorSettings | None = None,
         rng: random.Random | None = None,
     ) -> None:
@@ -86,7 +88,7 @@ class Reflector(Generic[T]):
         self._rng = rng or random.Random()  # noqa: S311 - it spreads load and keeps no secrets
         self._backoff = Backoff(self._settings.base, self._settings.cap, self._rng)
         self._complaints = Complaints(path)
-        self._replica: Replica[T] = Replica(decode, self._complaints)
+        self._replica: Replica[T] = Replica(decode, self._complaints, known_as)
         self._failures = 0
         self._absences = 0
         self._watched_from = ""

@@ -53,11 +53,17 @@ class Listing(Generic[T]):
 
 
 class Replica(Generic[T]):
-    """The objects of a collection, and the version that they are of. `decode` is as for the reflector."""
+    """The objects of a collection, and the version that they are of. `decode` and `known_as` as for the reflector."""
 
-    def __init__(self, decode: Callable[[bytes | msgspec.Raw], T], complaints: Complaints) -> None:
+    def __init__(
+        self,
+        decode: Callable[[bytes | msgspec.Raw], T],
+        complaints: Complaints,
+        known_as: Callable[[str], str] = str,
+    ) -> None:
         self._decode = decode
         self._complaints = complaints
+        self._known_as = known_as
         self._mirror: Mirror[T] = Mirror()
         self._version = ""
         self._newest: msgspec.Raw | None = None
@@ -83,7 +89,7 @@ class Replica(Generic[T]):
             if (obj := self._read(raw)) is not None:
                 listing.objects.append(obj)
             else:
-                head = read_head(raw)
+                head = self._head(raw)
                 listing.unreadable[head.name or _NAMELESS] = head.uid
         token = page.metadata.next_page or ""
         if token and token == listing.next_page:
@@ -110,14 +116,19 @@ class Replica(Generic[T]):
             if (obj := self._read(event.object)) is not None:
                 changes = self._mirror.put(obj)
             else:
-                changes = self._drop_unreadable(read_head(event.object))
-        elif event.type == "DELETED" and (head := read_head(event.object)).name:
+                changes = self._drop_unreadable(self._head(event.object))
+        elif event.type == "DELETED" and (head := self._head(event.object)).name:
             self._complaints.settle("an object that could not be read is gone", head.name)
             changes = self._mirror.drop(head.name, head.uid)
         elif event.type != "BOOKMARK":
             raise MalformedReplyError(f"not an event that can be followed: {event.type[:40]!r}")
         self._newest = event.object
         return changes
+
+    def _head(self, raw: msgspec.Raw) -> Head:
+        """What identifies an object, by the name that it is known as here."""
+        head = read_head(raw)
+        return head._replace(name=self._known_as(head.name)) if head.name else head
 
     def _drop_unreadable(self, head: Head) -> list[Change[T]]:
         """What is known under a name is gone if it is another object that cannot be read."""
@@ -133,7 +144,7 @@ class Replica(Generic[T]):
             if not obj.name:
                 raise ValueError("it has no name")  # noqa: TRY301 - it is as unreadable as the others
         except Exception as error:  # whatever an odd object does to decode, the others are to be served
-            subject = read_head(raw).name or _NAMELESS
+            subject = self._head(raw).name or _NAMELESS
             event = "an object cannot be read; what was known of it stays"
             self._complaints.make(event, kind=type(error).__name__, error=error, subject=subject)
             return None

@@ -8,41 +8,69 @@ from cidrella.core import decision
 from cidrella.core.pool import PoolRange, PoolSpec
 from cidrella.core.prefix import Prefix
 from cidrella.core.selector import Operator, Requirement, Selector, Term
+from cidrella.model.configs import ClusterCIDRConfigSpec
+from cidrella.model.kinds import kind_of
 from cidrella.model.objects import (
     FAMILY_ORDER_ANNOTATION,
     FINALIZER,
     IPV6_FIRST,
     POOL_ANNOTATION,
     UNINITIALIZED_TAINT,
+    ClusterCIDRSpec,
     LeanNodeSpec,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from cidrella.model.configs import LabelSelector, LabelSelectorRequirement
+    from cidrella.model.decode import Problem
+    from cidrella.model.kinds import PoolKind, PoolObject, PoolObjectSpec
     from cidrella.model.objects import (
-        ClusterCIDR,
-        ClusterCIDRSpec,
         LeanNode,
         Node,
         NodeSelector,
         NodeSelectorRequirement,
+        ObjectMeta,
         ServiceCIDR,
     )
-
 
 _NO_SPEC = LeanNodeSpec()
 
 
-def pool_spec(obj: ClusterCIDR, *, live: bool = False) -> PoolSpec:
-    """The pool that a valid ClusterCIDR describes. One that lives in a cluster gives only with its finalizer (P1)."""
+def pool_spec(obj: PoolObject, *, live: bool = False) -> PoolSpec:
+    """The pool that a valid object describes. One that lives in a cluster gives only with its finalizer (P1)."""
+    return pool_of(kind_of(obj), obj.metadata, obj.spec, live=live)
+
+
+def pool_of(kind: PoolKind, metadata: ObjectMeta, spec: PoolObjectSpec, *, live: bool) -> PoolSpec:
+    """The same of the parts of an object."""
+    match spec:
+        case ClusterCIDRSpec():
+            ranges = _in_order(tuple(_ranges(spec)), metadata.annotations.get(FAMILY_ORDER_ANNOTATION, ""))
+            selector, composed = _node_selector(spec.node_selector), False
+        case ClusterCIDRConfigSpec():
+            ranges = (PoolRange(Prefix.parse(spec.cidr), spec.per_node_mask_size),)
+            selector, composed = _label_selector(spec.node_selector), True
     return PoolSpec(
-        name=obj.metadata.name,
-        ranges=_in_order(tuple(_ranges(obj.spec)), obj.metadata.annotations.get(FAMILY_ORDER_ANNOTATION, "")),
-        selector=_selector(obj.spec.node_selector),
-        created=obj.metadata.creation_timestamp or "",
-        terminating=obj.metadata.deletion_timestamp is not None,
-        guarded=not live or FINALIZER in obj.metadata.finalizers,
+        name=kind.pool_name(metadata.name),
+        ranges=ranges,
+        selector=selector,
+        created=metadata.creation_timestamp or "",
+        terminating=metadata.deletion_timestamp is not None,
+        guarded=not live or FINALIZER in metadata.finalizers,
+        composed=composed,
+    )
+
+
+def unusable_pool(kind: PoolKind, metadata: ObjectMeta, problems: Iterable[Problem]) -> PoolSpec:
+    """What is left of a pool that is invalid: that it is there, and why it is not used (C4)."""
+    return PoolSpec(
+        kind.pool_name(metadata.name),
+        (),
+        created=metadata.creation_timestamp or "",
+        terminating=metadata.deletion_timestamp is not None,
+        problem="; ".join(map(str, problems)),
     )
 
 
@@ -87,7 +115,7 @@ def _range(text: str, host_bits: int) -> PoolRange:
     return PoolRange(cidr, cidr.family.bits - host_bits)
 
 
-def _selector(selector: NodeSelector | None) -> Selector | None:
+def _node_selector(selector: NodeSelector | None) -> Selector | None:
     """The selector, or None where it is absent or has no terms (S2)."""
     if selector is None or not selector.node_selector_terms:
         return None
@@ -99,5 +127,15 @@ def _selector(selector: NodeSelector | None) -> Selector | None:
     )
 
 
-def _requirements(requirements: Iterable[NodeSelectorRequirement]) -> tuple[Requirement, ...]:
+def _label_selector(selector: LabelSelector | None) -> Selector | None:
+    """The same of labels: one term, of all that it asks. None where it asks nothing."""
+    if selector is None or not (selector.match_labels or selector.match_expressions):
+        return None
+    labels = tuple(Requirement(key, Operator.IN, (value,)) for key, value in selector.match_labels.items())
+    return Selector((Term(labels + _requirements(selector.match_expressions)),))
+
+
+def _requirements(
+    requirements: Iterable[NodeSelectorRequirement | LabelSelectorRequirement],
+) -> tuple[Requirement, ...]:
     return tuple(Requirement(each.key, Operator(each.operator), tuple(each.values)) for each in requirements)

@@ -1,4 +1,4 @@
-"""The custom resource definitions of `ClusterCIDR` and `RangeAllocation`, made from the structs.
+"""The custom resource definitions of the kinds of pools and of `RangeAllocation`, made from the structs.
 
 `msgspec.inspect` tells what the structs hold; here it becomes a structural schema, which is what Kubernetes asks of a
 CRD: nothing referred to, nothing nullable (an absent field is one that is not required), every list's kind stated. What
@@ -14,19 +14,29 @@ from typing import TYPE_CHECKING, Final
 import msgspec.inspect as types
 
 from cidrella.model import objects, rules, serviceip
+from cidrella.model.kinds import CLUSTER_CIDR, CLUSTER_CIDR_CONFIG, POOL_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from cidrella.model.kinds import PoolKind
     from cidrella.model.rules import Schema
 
 _ACTIVE: Final = '.status.conditions[?(@.type=="Active")].status'
 # kubectl prints the names in capitals, and NAME before them all (C5).
 _AGE: Final = ("Age", "date", ".metadata.creationTimestamp", "The time since it was created")
-_POOL_COLUMNS: Final = (
-    ("PerNodeHostBits", "integer", ".spec.perNodeHostBits", "The size of a node's block, in bits"),
-    ("IPv4", "string", ".spec.ipv4", "The IPv4 range"),
-    ("IPv6", "string", ".spec.ipv6", "The IPv6 range"),
+_SPEC_COLUMNS: Final = {
+    CLUSTER_CIDR: (
+        ("PerNodeHostBits", "integer", ".spec.perNodeHostBits", "The size of a node's block, in bits"),
+        ("IPv4", "string", ".spec.ipv4", "The IPv4 range"),
+        ("IPv6", "string", ".spec.ipv6", "The IPv6 range"),
+    ),
+    CLUSTER_CIDR_CONFIG: (
+        ("CIDR", "string", ".spec.cidr", "The range"),
+        ("PerNodeMaskSize", "integer", ".spec.perNodeMaskSize", "The length of a node's block"),
+    ),
+}
+_STATUS_COLUMNS: Final = (
     ("Used", "integer", ".status.nodes", "The nodes that use it"),
     ("Free", "integer", ".status.free", "The blocks left, of the family that has fewer"),
     ("Active", "string", _ACTIVE, "Whether it can give a block"),
@@ -43,17 +53,18 @@ _PLAIN: Final[Mapping[type[types.Type], Schema]] = {
 def crds() -> dict[str, Schema]:
     """Every custom resource definition that Cidrella brings, by name, in the order of `cidrella crds`."""
     return {
-        f"{objects.PLURAL}.{objects.GROUP}": cluster_cidr_crd(),
+        **{each.resource: pool_crd(each) for each in POOL_KINDS},
         f"{serviceip.RANGE_ALLOCATION_PLURAL}.{serviceip.GROUP}": range_allocation_crd(),
     }
 
 
-def cluster_cidr_crd() -> Schema:
-    """The definition of `ClusterCIDR`."""
-    schema = _laid_over(_schema(types.type_info(objects.ClusterCIDR)), rules.ROOT)
+def pool_crd(kind: PoolKind) -> Schema:
+    """The definition of a kind of pools."""
+    schema = _laid_over(_schema(types.type_info(kind.struct)), rules.ROOT)
     del schema["required"]  # of the spec: a rule of the root asks for it, with more care
-    version = _version(objects.VERSION, schema, _POOL_COLUMNS, {"subresources": {"status": {}}})
-    return _definition(objects.GROUP, objects.KIND, objects.PLURAL, version, {"shortNames": ["cc"]})
+    columns = (*_SPEC_COLUMNS[kind], *_STATUS_COLUMNS)
+    version = _version(kind.version, schema, columns, {"subresources": {"status": {}}})
+    return _definition(kind.group, kind.kind, kind.plural, version, {"shortNames": [kind.short]})
 
 
 def range_allocation_crd() -> Schema:
@@ -104,6 +115,8 @@ def _schema(info: types.Type) -> Schema:
         case types.StructType(cls=cls):
             # The API server has its own idea of metadata, and takes no other.
             return {"type": "object"} if cls is objects.ObjectMeta else _object(info)
+        case types.DictType(value_type=value):
+            return {"type": "object", "additionalProperties": _schema(value)}
         case types.ListType(item_type=item):
             return {"type": "array", "x-kubernetes-list-type": "atomic", "items": _schema(item)}
     if type(info) not in _PLAIN:

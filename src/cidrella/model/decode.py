@@ -74,7 +74,10 @@ class _Walk:
             case types.StructType(), dict():
                 return self._struct(value, info, path)
             case types.DictType(value_type=inner), dict():
-                return {key: self._entry(key, each, inner, path) for key, each in value.items()}
+                # Of a mapping that a CRD describes the API server drops what is null, as it does with fields.
+                drops = isinstance(inner, types.Metadata)
+                given = {key: each for key, each in value.items() if not (drops and each is None)}
+                return {key: self._entry(key, each, inner, path) for key, each in given.items()}
             case types.ListType(item_type=inner), list():
                 return [self.read(each, inner, (*path, index)) for index, each in enumerate(value)]
             case types.StrType() | types.BytesType(), str() if isinstance(info, types.StrType) or _is_base64(value):

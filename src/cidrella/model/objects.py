@@ -4,8 +4,9 @@ Rules:
 
 - A JSON null is an absent field, as it is to Kubernetes. A field of type `Nullable[T]` reads null and holds its default
   instead, so that nobody who uses it has to ask.
-- What people write for us (`ClusterCIDR`) has no unknown fields: a misspelt field would be a setting without effect.
-  What Kubernetes writes (`Node`, `ServiceCIDR`, all metadata) has many that are none of our business.
+- What people write for us (`ClusterCIDR`, and the kind in `configs`) has no unknown fields: a misspelt field would be a
+  setting without effect. What Kubernetes writes (`Node`, `ServiceCIDR`, all metadata) has many that are none of our
+  business.
 - Structs say what shape an object has, and carry its schema for the CRD. Whether it makes sense is for `validate`.
 """
 
@@ -67,7 +68,7 @@ def _fillers(kind: type[Struct]) -> tuple[tuple[str, Callable[[], Any]], ...]:
     return tuple(made)
 
 
-class _Object(Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True):
+class ApiStruct(Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True):
     """The base of all: camelCase in JSON, defaults left out, and null read as absent."""
 
     def __post_init__(self) -> None:
@@ -76,7 +77,7 @@ class _Object(Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=T
                 force_setattr(self, name, default())
 
 
-class ObjectMeta(_Object, frozen=True, kw_only=True):
+class ObjectMeta(ApiStruct, frozen=True, kw_only=True):
     """Standard object metadata."""
 
     name: Nullable[str] = ""
@@ -90,7 +91,7 @@ class ObjectMeta(_Object, frozen=True, kw_only=True):
     finalizers: Nullable[list[str]] = field(default_factory=list)
 
 
-class Taint(_Object, frozen=True, kw_only=True):
+class Taint(ApiStruct, frozen=True, kw_only=True):
     """A taint of a node."""
 
     key: str
@@ -98,7 +99,7 @@ class Taint(_Object, frozen=True, kw_only=True):
     effect: Nullable[str] = ""
 
 
-class NodeSpec(_Object, frozen=True, kw_only=True):
+class NodeSpec(ApiStruct, frozen=True, kw_only=True):
     """What a node's spec says about its blocks."""
 
     pod_cidr: Nullable[str] = field(default="", name="podCIDR")
@@ -106,7 +107,7 @@ class NodeSpec(_Object, frozen=True, kw_only=True):
     taints: Nullable[list[Taint]] = field(default_factory=list)
 
 
-class Node(_Object, frozen=True, kw_only=True):
+class Node(ApiStruct, frozen=True, kw_only=True):
     """A core/v1 Node."""
 
     metadata: Nullable[ObjectMeta] = field(default_factory=ObjectMeta)
@@ -144,26 +145,26 @@ class LeanNode(Struct):
     spec: LeanNodeSpec | None = None
 
 
-class ServiceCIDRSpec(_Object, frozen=True, kw_only=True):
+class ServiceCIDRSpec(ApiStruct, frozen=True, kw_only=True):
     """The ranges that Services get their addresses from."""
 
     cidrs: Nullable[list[str]] = field(default_factory=list)
 
 
-class ServiceCIDRCondition(_Object, frozen=True, kw_only=True):
+class ServiceCIDRCondition(ApiStruct, frozen=True, kw_only=True):
     """One aspect of the state of a ServiceCIDR."""
 
     type: Nullable[str] = ""
     status: Nullable[str] = ""
 
 
-class ServiceCIDRStatus(_Object, frozen=True, kw_only=True):
+class ServiceCIDRStatus(ApiStruct, frozen=True, kw_only=True):
     """What Kubernetes says of a ServiceCIDR."""
 
     conditions: Nullable[list[ServiceCIDRCondition]] = field(default_factory=list)
 
 
-class ServiceCIDR(_Object, frozen=True, kw_only=True):
+class ServiceCIDR(ApiStruct, frozen=True, kw_only=True):
     """A networking.k8s.io/v1 ServiceCIDR (A7)."""
 
     metadata: Nullable[ObjectMeta] = field(default_factory=ObjectMeta)
@@ -171,7 +172,7 @@ class ServiceCIDR(_Object, frozen=True, kw_only=True):
     status: Nullable[ServiceCIDRStatus] = field(default_factory=ServiceCIDRStatus)
 
 
-class NodeSelectorRequirement(_Object, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class NodeSelectorRequirement(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One condition on one label or field of a node."""
 
     key: Annotated[str, Meta(description="The label, or in matchFields the field, that is looked at.")]
@@ -184,7 +185,7 @@ class NodeSelectorRequirement(_Object, frozen=True, kw_only=True, forbid_unknown
     ] = field(default_factory=list)
 
 
-class NodeSelectorTerm(_Object, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class NodeSelectorTerm(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Requirements that a node must meet together; a term without any matches no node."""
 
     match_expressions: Annotated[
@@ -197,7 +198,7 @@ class NodeSelectorTerm(_Object, frozen=True, kw_only=True, forbid_unknown_fields
     ] = field(default_factory=list)
 
 
-class NodeSelector(_Object, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class NodeSelector(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Terms of which a node must match one."""
 
     node_selector_terms: Annotated[
@@ -206,7 +207,7 @@ class NodeSelector(_Object, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ] = field(default_factory=list)
 
 
-class ClusterCIDRSpec(_Object, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ClusterCIDRSpec(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The ranges of a pool, the size of a node's block, and the nodes it is for. Nothing in it can be changed."""
 
     per_node_host_bits: Annotated[
@@ -250,7 +251,7 @@ class ClusterCIDRSpec(_Object, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = None
 
 
-class Condition(_Object, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Condition(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One aspect of the state of an object."""
 
     type: Annotated[str, Meta(description="Active or Terminating.")]
@@ -268,7 +269,7 @@ def _count() -> int:
     return field(default_factory=int)
 
 
-class FamilyStatus(_Object, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class FamilyStatus(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How many blocks there are of one family. The three need not add up: others may hold addresses of the range."""
 
     capacity: Annotated[Nullable[int], Meta(description="The blocks that the range is divided into.")] = _count()
@@ -276,7 +277,7 @@ class FamilyStatus(_Object, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     free: Annotated[Nullable[int], Meta(description="Those that could be given right now.")] = _count()
 
 
-class ClusterCIDRStatus(_Object, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PoolStatus(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the controller says about a pool. Counts that do not fit 63 bits are given as 2^63-1."""
 
     conditions: Annotated[Nullable[list[Condition]], Meta(extra_json_schema=rules.CONDITIONS)] = field(
@@ -288,7 +289,7 @@ class ClusterCIDRStatus(_Object, frozen=True, kw_only=True, forbid_unknown_field
     free: Annotated[Nullable[int], Meta(description="The free blocks of the family that has fewer.")] = _count()
 
 
-class ClusterCIDR(_Object, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ClusterCIDR(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A pool of Pod addresses: ranges, from which each node that the pool is for gets a block of a fixed size."""
 
     # Made by a factory, for a default proper would be left out of the JSON.
@@ -296,4 +297,4 @@ class ClusterCIDR(_Object, frozen=True, kw_only=True, forbid_unknown_fields=True
     kind: Nullable[str] = field(default_factory=lambda: KIND)
     metadata: Nullable[ObjectMeta] = field(default_factory=ObjectMeta)
     spec: Annotated[ClusterCIDRSpec, Meta(extra_json_schema=rules.SPEC)]
-    status: ClusterCIDRStatus | None = None
+    status: PoolStatus | None = None

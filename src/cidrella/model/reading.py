@@ -6,46 +6,53 @@ an object without a name is none at all, and raises `msgspec.ValidationError`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from cidrella.core.pool import PoolSpec
 from cidrella.core.prefix import Prefix, PrefixError
-from cidrella.model.convert import node_facts, pool_spec
+from cidrella.model.configs import ClusterCIDRConfigSpec
+from cidrella.model.convert import node_facts, pool_of, unusable_pool
 from cidrella.model.decode import decode
-from cidrella.model.objects import (
-    ClusterCIDR,
-    ClusterCIDRSpec,
-    ClusterCIDRStatus,
-    LeanNode,
-    ObjectMeta,
-    ServiceCIDR,
-)
-from cidrella.model.validate import validate_cluster_cidr
+from cidrella.model.kinds import CLUSTER_CIDR, CLUSTER_CIDR_CONFIG, PoolKind
+from cidrella.model.objects import ClusterCIDRSpec, LeanNode, ObjectMeta, PoolStatus, ServiceCIDR
+from cidrella.model.validate import validate_pool_parts
 
 if TYPE_CHECKING:
     from cidrella.core import decision
-    from cidrella.model.decode import Problem
+    from cidrella.core.pool import PoolSpec
+    from cidrella.model.kinds import PoolObjectSpec
 
     Json = bytes | msgspec.Raw
 
 
-K = TypeVar("K", LeanNode, ClusterCIDR, ServiceCIDR)
+K = TypeVar("K", LeanNode, ServiceCIDR)
+S = TypeVar("S")
 
 
 class SeenPool(NamedTuple):
-    """A ClusterCIDR as it stands in the API."""
+    """A pool as it stands in the API."""
 
     metadata: ObjectMeta
     spec: PoolSpec
-    status: ClusterCIDRStatus | None
+    status: PoolStatus | None
     """None where there is none, or one that somebody else wrote in a way of his own."""
+    kind: PoolKind
 
     @property
     def name(self) -> str:
-        """The object's name."""
+        """The pool's name, unique over all kinds."""
+        return self.spec.name
+
+    @property
+    def object_name(self) -> str:
+        """The object's name, unique among those of its kind."""
         return self.metadata.name
+
+    @property
+    def path(self) -> str:
+        """Where the object is in the API."""
+        return self.kind.object_path(self.metadata.name)
 
     @property
     def uid(self) -> str:
@@ -62,9 +69,9 @@ class SeenServiceRanges(NamedTuple):
     unreadable: tuple[str, ...]
 
 
-class _Pool(msgspec.Struct):
+class _Pool(msgspec.Struct, Generic[S]):
     metadata: ObjectMeta
-    spec: ClusterCIDRSpec
+    spec: S
     status: msgspec.Raw = msgspec.Raw(b"null")
 
 
@@ -74,9 +81,12 @@ class _AnyPool(msgspec.Struct):
 
 
 _NODE = msgspec.json.Decoder(LeanNode)
-_POOL = msgspec.json.Decoder(_Pool)
+_POOLS: dict[PoolKind, msgspec.json.Decoder[_Pool[PoolObjectSpec]]] = {
+    CLUSTER_CIDR: msgspec.json.Decoder(_Pool[ClusterCIDRSpec]),
+    CLUSTER_CIDR_CONFIG: msgspec.json.Decoder(_Pool[ClusterCIDRConfigSpec]),
+}
 _ANY_POOL = msgspec.json.Decoder(_AnyPool)
-_STATUS: msgspec.json.Decoder[ClusterCIDRStatus | None] = msgspec.json.Decoder(ClusterCIDRStatus | None)
+_STATUS: msgspec.json.Decoder[PoolStatus | None] = msgspec.json.Decoder(PoolStatus | None)
 _SERVICE = msgspec.json.Decoder(ServiceCIDR)
 
 
@@ -85,13 +95,13 @@ def read_node(raw: Json) -> decision.Node:
     return node_facts(_named(_NODE.decode(raw)))
 
 
-def read_pool(raw: Json) -> SeenPool:
-    """A pool, valid or not."""
+def read_pool(raw: Json, kind: PoolKind) -> SeenPool:
+    """A pool of this kind, valid or not."""
     try:
-        seen = _POOL.decode(raw)
+        seen = _POOLS[kind].decode(raw)
     except msgspec.ValidationError:
-        return _read_slowly(raw)
-    return _seen(_named(ClusterCIDR(metadata=seen.metadata, spec=seen.spec)), seen.status)
+        return _read_slowly(raw, kind)
+    return _seen(kind, seen.metadata, seen.spec, seen.status)
 
 
 def read_service_ranges(raw: Json) -> SeenServiceRanges:
@@ -113,41 +123,35 @@ def seen_service_ranges(obj: ServiceCIDR) -> SeenServiceRanges:
 
 
 def _named(obj: K) -> K:
-    if not obj.metadata.name:
-        raise msgspec.ValidationError("it has no metadata.name")
+    _require_name(obj.metadata.name)
     return obj
 
 
-def _seen(obj: ClusterCIDR, status: msgspec.Raw) -> SeenPool:
-    problems = validate_cluster_cidr(obj)
-    spec = _unusable(obj.metadata, problems) if problems else pool_spec(obj, live=True)
-    return SeenPool(obj.metadata, spec, _status(status))
+def _require_name(name: str) -> None:
+    if not name:
+        raise msgspec.ValidationError("it has no metadata.name")
 
 
-def _read_slowly(raw: Json) -> SeenPool:
+def _seen(kind: PoolKind, metadata: ObjectMeta, spec: PoolObjectSpec, status: msgspec.Raw) -> SeenPool:
+    _require_name(metadata.name)
+    problems = validate_pool_parts(metadata, spec)
+    made = unusable_pool(kind, metadata, problems) if problems else pool_of(kind, metadata, spec, live=True)
+    return SeenPool(metadata, made, _status(status), kind)
+
+
+def _read_slowly(raw: Json, kind: PoolKind) -> SeenPool:
     """A pool that is not quite of the right shape, if that: a size may be written as 8.0."""
     seen = _ANY_POOL.decode(raw)
-    if not seen.metadata.name:
-        raise msgspec.ValidationError("it has no metadata.name")
+    _require_name(seen.metadata.name)
     fields = msgspec.json.decode(raw)
     # What others wrote into the status, or the API server into the metadata, is no fault of the pool.
-    decoded = decode({"metadata": {"name": seen.metadata.name}, "spec": fields.get("spec")}, ClusterCIDR)
+    decoded = decode({"metadata": {"name": seen.metadata.name}, "spec": fields.get("spec")}, kind.struct)
     if isinstance(decoded, list):
-        return SeenPool(seen.metadata, _unusable(seen.metadata, decoded), _status(seen.status))
-    return _seen(ClusterCIDR(metadata=seen.metadata, spec=decoded.spec), seen.status)
+        return SeenPool(seen.metadata, unusable_pool(kind, seen.metadata, decoded), _status(seen.status), kind)
+    return _seen(kind, seen.metadata, decoded.spec, seen.status)
 
 
-def _unusable(metadata: ObjectMeta, problems: list[Problem]) -> PoolSpec:
-    return PoolSpec(
-        metadata.name,
-        (),
-        created=metadata.creation_timestamp or "",
-        terminating=metadata.deletion_timestamp is not None,
-        problem="; ".join(map(str, problems)),
-    )
-
-
-def _status(raw: msgspec.Raw) -> ClusterCIDRStatus | None:
+def _status(raw: msgspec.Raw) -> PoolStatus | None:
     try:
         return _STATUS.decode(raw)
     except msgspec.ValidationError:

@@ -16,7 +16,16 @@ from __future__ import annotations
 from typing import Final, TypeAlias
 
 from cidrella.core.selector import NAME_FIELD, Operator
-from cidrella.model.syntax import KEY_MAX, KEY_PREFIX, LABEL_KEY, LABEL_MAX, LABEL_VALUE, SUBDOMAIN, SUBDOMAIN_MAX
+from cidrella.model.syntax import (
+    KEY_MAX,
+    KEY_PREFIX,
+    LABEL_KEY,
+    LABEL_KEY_FORM,
+    LABEL_MAX,
+    LABEL_VALUE,
+    SUBDOMAIN,
+    SUBDOMAIN_MAX,
+)
 
 Schema: TypeAlias = dict[str, object]
 
@@ -26,8 +35,11 @@ TERMS_MAX: Final = 1000
 EXPRESSIONS_MAX: Final = 32
 """Bounds for the API server's budget: their product times the costliest rule of a requirement must stay below it. Half
 of it is left (measured on 1.36), for servers that reckon otherwise."""
-_CIDR_MAX: Final = 64
+LABELS_MAX: Final = 1000
+"""The same for a selector of one term, where a hundred times as many would do, and nobody needs these."""
+CIDR_MAX: Final = 64
 """More than any range needs, so that a text that is too long is called what it is: no range."""
+_KIND: Final = "ClusterCIDR"
 
 SET_OPERATORS: Final = (Operator.IN.value, Operator.NOT_IN.value)
 PRESENCE_OPERATORS: Final = (Operator.EXISTS.value, Operator.DOES_NOT_EXIST.value)
@@ -44,14 +56,17 @@ HOST_BITS_SET: Final = "has host bits set; write the range's first address"
 TOO_SMALL: Final = "is too small; a node's block has at least 16 addresses, so give a /{length} or larger"
 TOO_LARGE_A_BLOCK: Final = "must leave at least one block in the range; choose fewer host bits or a larger range"
 IPV6_BITS_ALONE: Final = "may only be set together with ipv6; set ipv6, or leave this out"
-IMMUTABLE: Final = "cannot be changed, added or removed once the ClusterCIDR exists; create another ClusterCIDR instead"
+TOO_LONG_A_MASK: Final = "must be at most {length} for {family}; a block has 16 addresses or more"
+TOO_SHORT_A_MASK: Final = "must leave at least one block in the range; choose a longer mask or a larger range"
+IMMUTABLE: Final = "cannot be changed, added or removed once the {kind} exists; create another {kind} instead"
 VALUES_NEEDED: Final = "must have at least one value with the operators In and NotIn"
 VALUES_FORBIDDEN: Final = "must be left out with the operators Exists and DoesNotExist"
+NO_LABEL_KEYS: Final = f"has keys that are no label keys; {LABEL_KEY_FORM}"
 ONE_VALUE: Final = "must be exactly one value with the operators Gt and Lt"
 WHOLE_NUMBER: Final = "must be a whole number of at most 64 bits, in quotes, with the operators Gt and Lt"
 
 
-def _rule(cel: str, message: str, *, at: str = "", says: str = "") -> dict[str, str]:
+def rule(cel: str, message: str, *, at: str = "", says: str = "") -> dict[str, str]:
     """One CEL rule: where it is broken, what to say, and if need be an expression that says it with the numbers."""
     made = {"rule": cel, "message": message}
     if says:
@@ -61,28 +76,48 @@ def _rule(cel: str, message: str, *, at: str = "", says: str = "") -> dict[str, 
     return made
 
 
-def _anchored(pattern: str) -> str:
+def anchored(pattern: str) -> str:
+    """A pattern for all of a text."""
     return f"^{pattern}$"
 
 
+def longest(family: int) -> int:
+    """The longest prefix that a block, and so a range, may have."""
+    return (32 if family == 4 else 128) - HOST_BITS_MIN
+
+
+def is_range(family: int, text: str = "self") -> str:
+    """The expression for whether a text is a range of a family."""
+    return f"isCIDR({text}) && cidr({text}).ip().family() == {family}"
+
+
+def no_host_bits(where: str) -> dict[str, str]:
+    """The rule that a range begins where it says."""
+    return rule(
+        f"!({where}) || cidr(self) == cidr(self).masked()",
+        HOST_BITS_SET,
+        says="'has host bits set; the range that holds it is %s'.format([string(cidr(self).masked())])",
+    )
+
+
+def large_enough(family: int) -> dict[str, str]:
+    """The rule that a range of a family has room for the smallest block."""
+    most = longest(family)
+    return rule(f"!({is_range(family)}) || cidr(self).prefixLength() <= {most}", TOO_SMALL.format(length=most))
+
+
 def _range(family: int, other: str, example: str) -> Schema:
-    """The rules of a range that can be told from its text alone."""
-    longest = (32 if family == 4 else 128) - HOST_BITS_MIN
-    is_range = f"isCIDR(self) && cidr(self).ip().family() == {family}"
+    """The rules of a range of one family, or none, that can be told from its text alone."""
     return {
-        "maxLength": _CIDR_MAX,
+        "maxLength": CIDR_MAX,
         "x-kubernetes-validations": [
-            _rule("self == '' || isCIDR(self)", NOT_A_RANGE.format(example=example)),
-            _rule(
+            rule("self == '' || isCIDR(self)", NOT_A_RANGE.format(example=example)),
+            rule(
                 f"!isCIDR(self) || cidr(self).ip().family() == {family}",
                 OTHER_FAMILY.format(family=f"IPv{family}", field=other),
             ),
-            _rule(
-                f"!({is_range}) || cidr(self) == cidr(self).masked()",
-                HOST_BITS_SET,
-                says="'has host bits set; the range that holds it is %s'.format([string(cidr(self).masked())])",
-            ),
-            _rule(f"!({is_range}) || cidr(self).prefixLength() <= {longest}", TOO_SMALL.format(length=longest)),
+            no_host_bits(is_range(family)),
+            large_enough(family),
         ],
     }
 
@@ -95,7 +130,7 @@ def _fits(bits: str, family: int, when: str = "true") -> dict[str, str]:
         f"cidr({text}).ip().family() == {family} && cidr({text}) == cidr({text}).masked() && {most} >= {HOST_BITS_MIN}"
     )
     given = f"has({text}) && isCIDR({text}) && {sound}"
-    return _rule(
+    return rule(
         f"!({when} && {given}) || self.{bits} <= {most}",
         TOO_LARGE_A_BLOCK,
         at=bits,
@@ -103,20 +138,20 @@ def _fits(bits: str, family: int, when: str = "true") -> dict[str, str]:
     )
 
 
-def _text_immutable(field: str) -> dict[str, str]:
+def _text_immutable(field: str, kind: str) -> dict[str, str]:
     """A text that must stay; an empty one is as an absent one."""
     now, before = (f"(has({each}.{field}) ? {each}.{field} : '')" for each in ("self", "oldSelf"))
-    return _rule(f"{now} == {before}", IMMUTABLE, at=field)
+    return rule(f"{now} == {before}", IMMUTABLE.format(kind=kind), at=field)
 
 
-def _immutable(field: str) -> dict[str, str]:
+def immutable(field: str, kind: str) -> dict[str, str]:
     """A field that must stay, or stay away."""
     both = f"has(self.{field}) && has(oldSelf.{field}) && self.{field} == oldSelf.{field}"
-    return _rule(f"({both}) || (!has(self.{field}) && !has(oldSelf.{field}))", IMMUTABLE, at=field)
+    return rule(f"({both}) || (!has(self.{field}) && !has(oldSelf.{field}))", IMMUTABLE.format(kind=kind), at=field)
 
 
 def _for_operators(operators: tuple[str, ...], demand: str, message: str) -> dict[str, str]:
-    return _rule(f"!(self.operator in {list(operators)}) || {demand}", message, at="values")
+    return rule(f"!(self.operator in {list(operators)}) || {demand}", message, at="values")
 
 
 _ONE_GIVEN: Final = "has(self.values) && self.values.size() == 1"
@@ -135,19 +170,28 @@ CONDITIONS: Final[Schema] = {"x-kubernetes-list-type": "map", "x-kubernetes-list
 TERMS: Final[Schema] = {"maxItems": TERMS_MAX}
 EXPRESSIONS: Final[Schema] = {"maxItems": EXPRESSIONS_MAX}
 
+LABEL_KEY_SCHEMA: Final[Schema] = {
+    "maxLength": KEY_MAX,
+    "pattern": anchored(LABEL_KEY),
+    "allOf": [{"pattern": anchored(KEY_PREFIX)}],
+}
+VALUES_AS_ASKED: Final = [
+    _for_operators(SET_OPERATORS, "(has(self.values) && self.values.size() > 0)", VALUES_NEEDED),
+    _for_operators(PRESENCE_OPERATORS, "!has(self.values) || self.values.size() == 0", VALUES_FORBIDDEN),
+]
+
 EXPRESSION: Final[Schema] = {
     "properties": {
-        "key": {"maxLength": KEY_MAX, "pattern": _anchored(LABEL_KEY), "allOf": [{"pattern": _anchored(KEY_PREFIX)}]},
+        "key": LABEL_KEY_SCHEMA,
         "values": {"items": {"maxLength": LABEL_MAX}},
     },
     # In CEL this would cost the number of values for each requirement, and so put a bound on them.
     "anyOf": [
         {"properties": {"operator": {"enum": [*PRESENCE_OPERATORS, *NUMBER_OPERATORS]}}},
-        {"properties": {"values": {"items": {"pattern": _anchored(LABEL_VALUE)}}}},
+        {"properties": {"values": {"items": {"pattern": anchored(LABEL_VALUE)}}}},
     ],
     "x-kubernetes-validations": [
-        _for_operators(SET_OPERATORS, "(has(self.values) && self.values.size() > 0)", VALUES_NEEDED),
-        _for_operators(PRESENCE_OPERATORS, "!has(self.values) || self.values.size() == 0", VALUES_FORBIDDEN),
+        *VALUES_AS_ASKED,
         _for_operators(NUMBER_OPERATORS, f"({_ONE_GIVEN})", ONE_VALUE),
         _for_operators(NUMBER_OPERATORS, f"!({_ONE_GIVEN}) || ({_INT64})", WHOLE_NUMBER),
     ],
@@ -160,7 +204,7 @@ FIELD: Final[Schema] = {
         "values": {
             "minItems": 1,
             "maxItems": 1,
-            "items": {"maxLength": SUBDOMAIN_MAX, "pattern": _anchored(SUBDOMAIN)},
+            "items": {"maxLength": SUBDOMAIN_MAX, "pattern": anchored(SUBDOMAIN)},
         },
     },
     "required": ["key", "operator", "values"],
@@ -168,20 +212,20 @@ FIELD: Final[Schema] = {
 
 SPEC: Final[Schema] = {
     "x-kubernetes-validations": [
-        _rule("(has(self.ipv4) && self.ipv4 != '') || (has(self.ipv6) && self.ipv6 != '')", NO_RANGE),
+        rule("(has(self.ipv4) && self.ipv4 != '') || (has(self.ipv6) && self.ipv6 != '')", NO_RANGE),
         _fits("perNodeHostBits", 4),
         _fits("perNodeHostBits", 6, "!has(self.perNodeHostBitsIPv6)"),
         _fits("perNodeHostBitsIPv6", 6, "has(self.perNodeHostBitsIPv6)"),
-        _rule(
+        rule(
             "!has(self.perNodeHostBitsIPv6) || (has(self.ipv6) && self.ipv6 != '')",
             IPV6_BITS_ALONE,
             at="perNodeHostBitsIPv6",
         ),
-        _immutable("perNodeHostBits"),
-        _immutable("perNodeHostBitsIPv6"),
-        _text_immutable("ipv4"),
-        _text_immutable("ipv6"),
-        _immutable("nodeSelector"),
+        immutable("perNodeHostBits", _KIND),
+        immutable("perNodeHostBitsIPv6", _KIND),
+        _text_immutable("ipv4", _KIND),
+        _text_immutable("ipv6", _KIND),
+        immutable("nodeSelector", _KIND),
     ],
 }
 
@@ -190,7 +234,7 @@ ROOT: Final[Schema] = {
     # then not be relieved of its finalizers, and never go.
     "x-kubernetes-validations": [
         {
-            **_rule("has(self.spec) || (oldSelf.hasValue() && !has(oldSelf.value().spec))", NO_SPEC, at="spec"),
+            **rule("has(self.spec) || (oldSelf.hasValue() && !has(oldSelf.value().spec))", NO_SPEC, at="spec"),
             "reason": "FieldValueRequired",
             "optionalOldSelf": True,
         }
@@ -206,8 +250,8 @@ _WRITES_MAX: Final = 1 << 14
 _WORD_MAX: Final = 1 << 10
 """Bounds that keep rubbish from growing to what an object can hold; what we write stays far below them."""
 SERVICE_RANGE: Final[Schema] = {
-    "maxLength": _CIDR_MAX,
-    "x-kubernetes-validations": [_rule("isCIDR(self)", NOT_A_RANGE.format(example="10.96.0.0/16"))],
+    "maxLength": CIDR_MAX,
+    "x-kubernetes-validations": [rule("isCIDR(self)", NOT_A_RANGE.format(example="10.96.0.0/16"))],
 }
 BITS: Final[Schema] = {"maxLength": _BITS_MAX}
 FEW_GRANTS: Final[Schema] = {"maxLength": _GRANTS_MAX}

@@ -35,6 +35,8 @@ LABEL_FORM: Final = (
     f"letters, digits, '-', '_' and '.', begins and ends with a letter or digit, and has at most {LABEL_MAX} characters"
 )
 
+LABEL_KEY_FORM: Final = f"one is made of {LABEL_FORM}, with a DNS name and '/' before it if need be"
+
 
 def name_fault(text: str) -> str:
     """What keeps a text from being the name of an object; empty if nothing does."""
@@ -47,7 +49,7 @@ def label_key_fault(text: str) -> str:
     """What keeps a text from being a label's key; empty if nothing does."""
     if _LABEL_KEY.fullmatch(text) and _KEY_PREFIX.fullmatch(text):
         return ""
-    return f"is no label key; one is made of {LABEL_FORM}, with a DNS name and '/' before it if need be"
+    return f"is no label key; {LABEL_KEY_FORM}"
 
 
 def label_value_fault(text: str) -> str:

@@ -1,49 +1,53 @@
-"""Whether an object makes sense: C1, C2 and C4, in the same fields and with the same meaning as the CRD's rules.
+"""Whether an object makes sense: C1, C2, C4 and K1, in the same fields and with the same meaning as the CRD's rules.
 
 What is checked here is an object of the right shape (`decode`), so the API server and `cidrella validate` can only
-differ where this file and `rules` do; `tests/model/cases.py` is the table that both are held to. Every fault is
+differ where this file and `rules` do; `tests/model` has the tables that both are held to. Every fault is
 reported, not the first one only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from cidrella.core.address import Address
 from cidrella.core.prefix import Family, Prefix, PrefixError
-from cidrella.core.selector import NAME_FIELD, Operator, parse_int64
 from cidrella.model import rules
+from cidrella.model.configs import ClusterCIDRConfigSpec
 from cidrella.model.decode import Problem
-from cidrella.model.objects import API_VERSION, KIND
-from cidrella.model.syntax import LABEL_MAX, label_key_fault, label_value_fault, name_fault
+from cidrella.model.kinds import kind_of
+from cidrella.model.objects import ClusterCIDRSpec
+from cidrella.model.selectors import label_problems, label_selector_problems, node_selector_problems
+from cidrella.model.syntax import name_fault
 
 if TYPE_CHECKING:
     from cidrella.model.chosen import Service
-    from cidrella.model.objects import (
-        ClusterCIDR,
-        ClusterCIDRSpec,
-        Node,
-        NodeSelector,
-        NodeSelectorRequirement,
-        ObjectMeta,
-        ServiceCIDR,
-    )
+    from cidrella.model.kinds import PoolObject, PoolObjectSpec
+    from cidrella.model.objects import Node, ObjectMeta, ServiceCIDR
+    from cidrella.model.selectors import Path, Problems
     from cidrella.model.serviceip import IPAddress, RangeAllocation
 
-Path: TypeAlias = tuple[str | int, ...]
-Problems: TypeAlias = Iterator[Problem]
-
 _INT32_MAX = (1 << 31) - 1
-_OPERATORS = [each.value for each in Operator]
+_LONGEST = rules.longest(6)
 _SERVICE_RANGES_MAX = 2
 
 
-def validate_cluster_cidr(obj: ClusterCIDR) -> list[Problem]:
-    """Everything that keeps a ClusterCIDR from being used (C1, C2, C4); none if it is valid."""
-    problems = [*_type(obj), *_metadata(obj.metadata), *_spec(obj.spec, ("spec",))]
-    if obj.spec.node_selector is not None:
-        problems += _selector(obj.spec.node_selector, ("spec", "nodeSelector"))
+def validate_pool(obj: PoolObject) -> list[Problem]:
+    """Everything that keeps a pool from being used (C1, C2, C4, K1); none if it is valid."""
+    return [*_type(obj), *validate_pool_parts(obj.metadata, obj.spec)]
+
+
+def validate_pool_parts(metadata: ObjectMeta, spec: PoolObjectSpec) -> list[Problem]:
+    """The same of what is known to be of the kind that the spec is for."""
+    problems = list(_metadata(metadata))
+    match spec:
+        case ClusterCIDRSpec():
+            problems += _spec(spec, ("spec",))
+            if spec.node_selector is not None:
+                problems += node_selector_problems(spec.node_selector, ("spec", "nodeSelector"))
+        case ClusterCIDRConfigSpec():
+            problems += _config_spec(spec, ("spec",))
+            if spec.node_selector is not None:
+                problems += label_selector_problems(spec.node_selector, ("spec", "nodeSelector"))
     return problems
 
 
@@ -83,19 +87,17 @@ def validate_ip_address(obj: IPAddress) -> list[Problem]:
     return []
 
 
-def _type(obj: ClusterCIDR) -> Problems:
-    if obj.api_version != API_VERSION:
-        yield Problem(("apiVersion",), f"must be {API_VERSION}, not {obj.api_version!r}")
-    if obj.kind != KIND:
-        yield Problem(("kind",), f"must be {KIND}, not {obj.kind!r}")
+def _type(obj: PoolObject) -> Problems:
+    kind = kind_of(obj)
+    if obj.api_version != kind.api_version:
+        yield Problem(("apiVersion",), f"must be {kind.api_version}, not {obj.api_version!r}")
+    if obj.kind != kind.kind:
+        yield Problem(("kind",), f"must be {kind.kind}, not {obj.kind!r}")
 
 
 def _metadata(meta: ObjectMeta) -> Problems:
     yield from _name(meta.name)
-    for key, value in meta.labels.items():
-        for fault in (label_key_fault(key), label_value_fault(value)):
-            if fault:
-                yield Problem(("metadata", "labels", key), fault)
+    yield from label_problems(meta.labels, ("metadata", "labels"))
 
 
 def _name(name: str) -> Problems:
@@ -127,16 +129,29 @@ def _spec(spec: ClusterCIDRSpec, path: Path) -> Problems:
             yield Problem(own, rules.IPV6_BITS_ALONE)
 
 
-def _range(text: str, family: Family, path: Path) -> Prefix | Problem:
-    """The range of one family, or the first thing wrong with it."""
+def _config_spec(spec: ClusterCIDRConfigSpec, path: Path) -> Problems:
+    read = _range(spec.cidr, None, (*path, "cidr"))
+    length, own = spec.per_node_mask_size, (*path, "perNodeMaskSize")
+    if isinstance(read, Problem):
+        yield read
+        if not 0 <= length <= _LONGEST:
+            yield Problem(own, f"must be from 0 to {_LONGEST}, not {length}")
+    elif length > (most := rules.longest(read.family.value)):
+        yield Problem(own, f"must be at most {most} for {read.family}, not {length}; a block has 16 addresses or more")
+    elif length < read.length:
+        yield Problem(own, f"must be at least {read.length}, not {length}, to leave at least one block in {read}")
+
+
+def _range(text: str, family: Family | None, path: Path) -> Prefix | Problem:
+    """A range, which may have to be of one family, or the first thing wrong with it."""
     try:
         read = Prefix.parse(text)
     except PrefixError as error:
         return Problem(path, f"{text!r} {error}")
-    if read.family is not family:
+    if family is not None and read.family is not family:
         other = str(read.family).lower()
         return Problem(path, f"{text!r} {rules.OTHER_FAMILY.format(family=family, field=other)}")
-    longest = family.bits - rules.HOST_BITS_MIN
+    longest = rules.longest(read.family.value)
     if read.length > longest:
         return Problem(path, f"{text!r} {rules.TOO_SMALL.format(length=longest)}")
     return read
@@ -151,66 +166,3 @@ def _host_bits(bits: int, ranges: list[Prefix], path: Path) -> Problems:
     for each in ranges:
         if bits > each.host_bits:
             yield Problem(path, f"must be at most {each.host_bits}, not {bits}, to leave at least one block in {each}")
-
-
-def _selector(selector: NodeSelector, path: Path) -> Problems:
-    path = (*path, "nodeSelectorTerms")
-    yield from _at_most(rules.TERMS_MAX, len(selector.node_selector_terms), path)
-    for index, term in enumerate(selector.node_selector_terms):
-        expressions, fields = (*path, index, "matchExpressions"), (*path, index, "matchFields")
-        yield from _at_most(rules.EXPRESSIONS_MAX, len(term.match_expressions), expressions)
-        for number, requirement in enumerate(term.match_expressions):
-            yield from _expression(requirement, (*expressions, number))
-        for number, requirement in enumerate(term.match_fields):
-            yield from _field(requirement, (*fields, number))
-
-
-def _at_most(limit: int, count: int, path: Path) -> Problems:
-    if count > limit:
-        yield Problem(path, f"may hold {limit} entries, and has {count}; use another ClusterCIDR for the rest")
-
-
-def _expression(requirement: NodeSelectorRequirement, path: Path) -> Problems:
-    """A requirement on labels."""
-    if fault := label_key_fault(requirement.key):
-        yield Problem((*path, "key"), f"{requirement.key!r} {fault}")
-    if requirement.operator in _OPERATORS:
-        yield from _values(Operator(requirement.operator), requirement.values, (*path, "values"))
-    else:
-        yield Problem((*path, "operator"), _unsupported(requirement.operator, _OPERATORS))
-
-
-def _values(operator: Operator, values: list[str], path: Path) -> Problems:
-    """The values of a requirement on labels: how many, and what they look like, depends on the operator."""
-    match operator:
-        case Operator.IN | Operator.NOT_IN:
-            if not values:
-                yield Problem(path, rules.VALUES_NEEDED)
-            for index, value in enumerate(values):
-                if fault := label_value_fault(value):
-                    yield Problem((*path, index), f"{value!r} {fault}")
-        case Operator.EXISTS | Operator.DOES_NOT_EXIST:
-            if values:
-                yield Problem(path, rules.VALUES_FORBIDDEN)
-        case Operator.GT | Operator.LT:
-            if len(values) != 1:
-                yield Problem(path, rules.ONE_VALUE)
-            elif parse_int64(values[0]) is None or len(values[0]) > LABEL_MAX:
-                yield Problem(path, rules.WHOLE_NUMBER)
-
-
-def _field(requirement: NodeSelectorRequirement, path: Path) -> Problems:
-    """A requirement on fields, of which there is one, compared with one name."""
-    if requirement.key != NAME_FIELD:
-        yield Problem((*path, "key"), _unsupported(requirement.key, [NAME_FIELD]))
-    if requirement.operator not in rules.SET_OPERATORS:
-        yield Problem((*path, "operator"), _unsupported(requirement.operator, rules.SET_OPERATORS))
-    if len(requirement.values) != 1:
-        yield Problem((*path, "values"), "must be exactly one node's name; use a term for each further one")
-    for index, value in enumerate(requirement.values):
-        if fault := name_fault(value):
-            yield Problem((*path, "values", index), f"{value!r} {fault}")
-
-
-def _unsupported(text: str, known: list[str] | tuple[str, ...]) -> str:
-    return f"{text!r} is not supported; use {' or '.join(known)}"
