@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace as replace_spec
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,12 +13,11 @@ from cidrella.controller.finalizers import Finalizers
 from cidrella.core.cluster import Cluster
 from cidrella.kube.duty import Duty
 from cidrella.kube.errors import ApiError, KubeError, NoAnswerError
-from cidrella.model.kinds import CLUSTER_CIDR, CLUSTER_CIDR_CONFIG, POOL_KINDS
+from cidrella.model.kinds import CLUSTER_CIDR, POOL_KINDS
 from cidrella.model.objects import FINALIZER, ObjectMeta
 from cidrella.model.reading import SeenPool
 from tests.controller.fakes import FakeClient
 from tests.core.build import spec
-from tests.kube.simulated import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -58,8 +56,8 @@ def test_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch, error: KubeError
         made, _ = guardian(seen(spec("p", "10.0.0.0/24 /28")), answer=answer)
         running = asyncio.ensure_future(made.run())
         async with asyncio.timeout(10):
-            await made.wait_settled()
-            await made.wait_settled()
+            await made.wait_guarded()
+            await made.wait_guarded()
         running.cancel()
 
     asyncio.run(scenario())
@@ -84,40 +82,6 @@ def test_a_refusal_is_not_repeated_with_every_node() -> None:
     asyncio.run(scenario())
 
 
-def test_pools_of_one_family_come_together() -> None:
-    """K3, P1: nodes wait a moment for the other family of a pool that has just come, and of no other.
-
-    A pool that changes later holds nobody up, nor does a stream of new ones for longer than that moment.
-    """
-
-    async def scenario() -> None:
-        async def answer(_: str) -> None:
-            pass
-
-        def timed() -> float:
-            return asyncio.get_running_loop().time()
-
-        four = replace_spec(spec("ccc/four", "10.0.0.0/24 /28"), composed=True)
-        made, _ = guardian(seen(four, FINALIZER, kind=CLUSTER_CIDR_CONFIG), answer=answer)
-        running = asyncio.ensure_future(made.run())
-        began = timed()
-        await made.wait_settled()
-        assert timed() == began
-        new = seen(four, kind=CLUSTER_CIDR_CONFIG)
-        made.pool_seen(new)
-        made.pool_seen(new._replace(metadata=replace(new.metadata, finalizers=[FINALIZER])))
-        await asyncio.sleep(0.6)
-        made.pool_seen(new)  # as another that comes meanwhile
-        made.pool_seen(new._replace(metadata=replace(new.metadata, finalizers=[FINALIZER])))
-        await made.wait_settled()
-        assert timed() - began == pytest.approx(1.0)
-        await made.wait_settled()
-        assert timed() - began == pytest.approx(1.0)
-        running.cancel()
-
-    simulate(scenario())
-
-
 def test_pools_of_all_kinds_are_waited_for() -> None:
     """P1, K3, K5: nodes wait until the pools of every kind are guarded: each is offered in its turn, or none."""
 
@@ -130,7 +94,7 @@ def test_pools_of_all_kinds_are_waited_for() -> None:
         pools = [seen(spec(kind.pool_name("p"), "10.0.0.0/24 /28"), kind=kind) for kind in POOL_KINDS]
         made, fake = guardian(*pools, answer=answer)
         running = asyncio.ensure_future(made.run())
-        waiting = asyncio.ensure_future(made.wait_settled())
+        waiting = asyncio.ensure_future(made.wait_guarded())
         for pool in pools:
             await asyncio.sleep(0.05)
             assert not waiting.done()

@@ -4,8 +4,8 @@ Rules:
 
 - What a command shows of a cluster comes from one look at it: paged lists of pools, nodes and service ranges, all at
   once; or of Services and what gives them addresses. Nothing is asked of a controller, and none need be running.
-- A kind of pools that a cluster may well do without is not missed where it is not served (K6). An API server asks what
-  one may do before it asks what there is: whoever may not list such a kind is told so only where there is one.
+- A kind of pools that a cluster may well do without is not missed where it is not served (K6): whoever may not list
+  such a kind is told so only where there is one.
 - An address is in its RangeAllocation before a Service has it. So these are listed after the Services: what a Service
   has is then in what was listed, or is missing.
 - What is wrong with an object stops nobody. An invalid pool is kept with its problem (C4), and so is a corrupt
@@ -28,6 +28,7 @@ from cidrella.kube.access import load_access
 from cidrella.kube.election import read_holder
 from cidrella.kube.errors import ApiError, ConfigError, KubeError, MalformedReplyError
 from cidrella.kube.listing import list_all
+from cidrella.kube.presence import is_absent
 from cidrella.kube.wire import read_head
 from cidrella.model import objects, serviceip
 from cidrella.model.chosen import Service
@@ -69,18 +70,6 @@ _RESOURCES: Final = {
 _POOL_PATHS: Final = tuple(each.path for each in POOL_KINDS)
 _CORE: Final = (objects.NODES_PATH, serviceip.SERVICES_PATH)
 """What every API server serves."""
-
-
-class _Resource(msgspec.Struct):
-    """A collection, by its name."""
-
-    name: str
-
-
-class _Resources(msgspec.Struct):
-    """What a server serves of a group and version."""
-
-    resources: list[_Resource]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +141,8 @@ async def _look(access: Access, progress: Progress, lease: ElectionSettings | No
         _take_pools(inventory, kind, items or ())
     _take(inventory, nodes or (), objects.Node, inventory.nodes)
     _take(inventory, services or (), objects.ServiceCIDR, inventory.services)
-    return Look(inventory, None not in pools, held)
+    installed = all(kind.optional or items is not None for kind, items in zip(POOL_KINDS, pools, strict=True))
+    return Look(inventory, installed, held)
 
 
 async def _look_at_services(access: Access, progress: Progress) -> ServiceInventory:
@@ -181,22 +171,8 @@ async def _excuse_absent(client: Client, found: dict[str, list[msgspec.Raw] | Ba
     """Take an optional kind that one may not list for what it is, if the server does not serve it: not there (K6)."""
     for kind in POOL_KINDS:
         error = found[kind.path]
-        if isinstance(error, ApiError) and await excused(client, kind, error):
+        if kind.optional and isinstance(error, ApiError) and await is_absent(client, kind.path, error):
             found[kind.path] = []
-
-
-async def excused(client: Client, kind: PoolKind, error: ApiError) -> bool:
-    """Whether a refusal to list a kind only means that it is not there, and need not be (K6)."""
-    if not kind.optional or error.code != _FORBIDDEN:
-        return kind.optional and error.code == _NOT_FOUND
-    path, _, plural = kind.path.rpartition("/")
-    try:
-        served = await client.get(path, _Resources)
-    except ApiError as absence:
-        return absence.code == _NOT_FOUND
-    except KubeError:  # then the refusal stands
-        return False
-    return all(each.name != plural for each in served.resources)
 
 
 def _served(found: dict[str, list[msgspec.Raw] | BaseException], access: Access) -> list[list[msgspec.Raw] | None]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cidrella.app.inventory import ClusterError
-from cidrella.app.live import NOT_INSTALLED, excused, faults_told
+from cidrella.app.live import NOT_INSTALLED, faults_told
 from cidrella.controller.release import active_holder, find_guarded, release_all
 from cidrella.kube.election import read_holder
 from cidrella.kube.errors import ApiError
@@ -87,9 +87,7 @@ async def _find_of(client: Client, access: Access, kind: PoolKind) -> list[Guard
         try:
             return await find_guarded(client, (kind,))
         except ApiError as error:
-            if await excused(client, kind, error):
-                return []
-            if error.code == _NOT_FOUND:
+            if error.code == _NOT_FOUND and not kind.optional:
                 raise ClusterError(NOT_INSTALLED) from error
             raise
 

@@ -27,6 +27,7 @@ from cidrella.controller.flagspool import ensure_flags_pool
 from cidrella.controller.installed import look_at_crd
 from cidrella.controller.pools import Pools
 from cidrella.controller.status import StatusWriter
+from cidrella.controller.together import Together
 from cidrella.core.cluster import Cluster
 from cidrella.core.pool import PoolSpec
 from cidrella.kube.duty import Duty
@@ -112,6 +113,7 @@ class Controller:
         self._limit = AdaptiveLimit()
         self._findings = Findings(self._cluster, self._nodes.objects, self._duty, self._recorder)
         self._finalizers = Finalizers(client, self._cluster, self._pools.objects, self._duty)
+        self._together = Together(self._finalizers.wait_guarded)
         self._status = StatusWriter(client, self._cluster, self._pools.objects, self._duty, _now)
         self._allocation = Allocation(
             client,
@@ -121,7 +123,7 @@ class Controller:
             self._findings,
             metrics,
             self._limit,
-            pools_settled=self._finalizers.wait_settled,
+            pools_settled=self._together.wait_settled,
             fail=self._fail,
             books_changed=self._books_changed,
             wait_for_labels=settings.flags.wait_for_labels,
@@ -315,6 +317,7 @@ class Controller:
 
     def _pools_changed(self, changes: list[Change[SeenPool]]) -> None:
         for old, new in changes:
+            self._together.pool_changed(old and old.spec, new and new.spec)
             if new is None:
                 assert old is not None
                 self._pool_gone(old)

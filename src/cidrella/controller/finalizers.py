@@ -6,10 +6,6 @@ restart in between changes nothing.
 A pool that has just come is about to be guarded, and nodes wait the moment that it takes. Else those that were there
 before would get their blocks for life from whatever pool happened to be guarded first, and not from the first in order
 (S3). A pool whose finalizer the API does not take holds up nobody.
-
-A new pool of one family seldom comes alone. Whoever applies one for each family has the second a moment after the
-first, and a node that waited for either would have half of what was meant for it, for life (K3): nodes wait that moment
-as well.
 """
 
 from __future__ import annotations
@@ -39,8 +35,6 @@ _WORKERS = 8
 _PAUSE = 0.05
 _PATIENCE = 3.0
 """Seconds that nodes wait for pools to be guarded, at most: enough for a thousand that come at once."""
-_TOGETHER = 1.0
-"""Seconds that nodes wait for what may come with a new pool of one family: kubectl takes a tenth of it for a file."""
 _GONE = 404
 _CONFLICT = 409
 """Somebody else wrote to the pool, perhaps we its status: the watch brings it as it is now."""
@@ -63,8 +57,6 @@ class Finalizers:
         """Those that the API did not let be guarded when it was last tried."""
         self._settled = asyncio.Event()
         self._settled.set()
-        self._together_until = 0.0
-        """The event loop's time until when others may be on their way that belong to a pool which has just come."""
         self.queue: WorkQueue[str] = WorkQueue(base=0.05, cap=30.0)
 
     def pool_seen(self, pool: SeenPool) -> None:
@@ -76,12 +68,7 @@ class Finalizers:
         wanted = self._wanted(pool)
         if wanted is not None:
             self.queue.add(pool.name)
-        coming = wanted is not None and FINALIZER in wanted and pool.name not in self._failed
-        if coming and pool.spec.composed and pool.name not in self._coming:
-            now = asyncio.get_running_loop().time()
-            if now >= self._together_until:  # a stream of new pools holds nodes up for a second at a time, and no more
-                self._together_until = now + _TOGETHER
-        self._expect(pool.name, coming)
+        self._expect(pool.name, wanted is not None and FINALIZER in wanted and pool.name not in self._failed)
 
     def pool_gone(self, name: str) -> None:
         """A pool is gone from the API."""
@@ -100,18 +87,8 @@ class Finalizers:
                 self._unused.add(name)
                 self.queue.add(name)
 
-    async def wait_settled(self) -> None:
-        """Wait until no pool is about to be guarded, or to come together with another that just did.
-
-        Not for ever: whatever it is, others can be served.
-        """
-        await self._wait_guarded()
-        pause = self._together_until - asyncio.get_running_loop().time()
-        if pause > 0:
-            await asyncio.sleep(pause)
-            await self._wait_guarded()
-
-    async def _wait_guarded(self) -> None:
+    async def wait_guarded(self) -> None:
+        """Wait until no pool is about to be guarded. Not for ever: whatever it is, others can be served."""
         try:
             async with asyncio.timeout(_PATIENCE):
                 await self._settled.wait()

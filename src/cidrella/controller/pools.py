@@ -4,13 +4,15 @@ Here the kinds meet. What comes after this sees pools, each with its kind for th
 object is, and how it is spoken of.
 
 A kind that is optional may be missing. That it is said once, by its reflector, when it is found missing; whether its
-CRD is installed is asked again every few seconds, and its pools come and go with it (K6). What nodes hold is nobody's
+CRD is installed is asked again every few seconds, and its pools come and go with it (K6). So it is where the rights are
+those of a version that knew nothing of it, too. What nodes hold is nobody's
 but theirs: to the books, pools of a kind that was removed are pools that went (P7).
 """
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -46,7 +48,7 @@ class Pools:
                 partial(read_pool, kind=kind),
                 self._changed,
                 known_as=kind.pool_name,
-                settings=_QUICK,
+                settings=replace(_QUICK, optional=kind.optional),
             )
             for kind in POOL_KINDS
         }

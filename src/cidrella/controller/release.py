@@ -19,7 +19,7 @@ import msgspec
 from cidrella.kube.election import read_holder
 from cidrella.kube.errors import ApiError, KubeError, MalformedReplyError
 from cidrella.kube.listing import list_all
-from cidrella.kube.watchfaults import is_absence
+from cidrella.kube.presence import is_absent
 from cidrella.model.kinds import POOL_KINDS
 from cidrella.model.objects import FINALIZER, FOREIGN_FINALIZER, ObjectMeta
 
@@ -112,7 +112,7 @@ async def _list(client: Client, kind: PoolKind) -> list[msgspec.Raw]:
     try:
         return await list_all(client, kind.path)
     except ApiError as error:
-        if not (kind.optional and is_absence(error)):
+        if not (kind.optional and await is_absent(client, kind.path, error)):
             raise
         return []
 

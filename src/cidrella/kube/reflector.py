@@ -31,6 +31,7 @@ from cidrella.kube.backoff import Backoff
 from cidrella.kube.complaints import Complaints
 from cidrella.kube.errors import ApiError
 from cidrella.kube.mirror import Change, Named, T
+from cidrella.kube.presence import is_absent
 from cidrella.kube.reflector_settings import Absence, ReflectorSettings
 from cidrella.kube.replica import Listing, Replica
 from cidrella.kube.watchfaults import FAULTS, ShortWatchError, StallError
@@ -172,11 +173,16 @@ class Reflector(Generic[T]):
                 del reply  # a page at a time is enough to have in memory
                 params["continue"] = listing.next_page
         except ApiError as error:
-            if not watchfaults.is_absence(error) or not self._believes_absence():
+            if not await self._is_absence(error) or not self._believes_absence():
                 raise
             listing = Listing()
         self._note_absence(not listing.version)
         return listing
+
+    async def _is_absence(self, error: ApiError) -> bool:
+        if self._settings.optional:
+            return await is_absent(self._client, self._path, error)
+        return watchfaults.is_absence(error)
 
     def _believes_absence(self) -> bool:
         """Whether the server does not serve this, if it says so once more."""
@@ -274,7 +280,8 @@ class Reflector(Generic[T]):
         if self.away_since is None and watchfaults.is_away(fault):
             silence = self._settings.stall if isinstance(fault, StallError) else 0.0
             self.away_since = asyncio.get_running_loop().time() - silence
-        if watchfaults.calls_for_list(fault) or self._fails_again(fault):
+        doubtful = self._settings.optional and watchfaults.is_refused(fault)  # what to make of it, a list finds out
+        if doubtful or watchfaults.calls_for_list(fault) or self._fails_again(fault):
             self._replica.version = ""
         elif self._replica.version not in {"", self._watched_from}:
             self._watched_from = self._replica.version

@@ -40,5 +40,7 @@ class ReflectorSettings:
     retry_after_max: float = 120.0
     """What a server asks for with Retry-After is granted up to this."""
     absence: Absence = Absence.REPEATED
+    optional: bool = False
+    """Whether it may well be missing: to be refused (403) then only counts if the server serves it at all."""
     absent_period: float = 10.0
     """How often to ask again for what the server does not serve (404)."""
