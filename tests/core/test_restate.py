@@ -127,7 +127,8 @@ def test_blocks_that_are_joined() -> None:
 def test_no_node_for_both() -> None:
     """S1: pools that no node can be for both of do not bear on each other."""
     one = spec("one", "10.0.0.0/24 /26", "fd00::/112 /120", where="a=x")
-    assert reasons(swapped(one), swapped(replace(one, name="two", selector=spec("", where="a=y").selector))) == {}
+    for where in ("a=y", "a!=x", "!a"):
+        assert reasons(swapped(one), swapped(replace(one, name="two", selector=spec("", where=where).selector))) == {}
 
 
 def test_what_gives_nothing_is_in_nobodys_way() -> None:
@@ -136,3 +137,11 @@ def test_what_gives_nothing_is_in_nobodys_way() -> None:
     gone = [part("going", "fd00::/112 /120"), PoolSpec("broken", (), problem="no range", composed=True)]
     assert reasons(swapped(pool), beside=[replace(gone[0], terminating=True), gone[1]]) == {}
     assert reasons(swapped(pool), beside=gone).keys() == {"p"}
+
+
+def test_progress() -> None:
+    """How far it is, is told in changes: comparing them is what takes long."""
+    told: list[tuple[int, int]] = []
+    changes = [swapped(spec(name, "10.0.0.0/24 /24", where=f"a={name}")) for name in ("p", "q", "r")]
+    assert held_back([spec("s", "10.0.0.0/24 /24")], changes, lambda *how_far: told.append(how_far)) == {}
+    assert told == [(0, 3), (1, 3), (2, 3)]

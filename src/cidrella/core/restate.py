@@ -19,14 +19,13 @@ Theory of operation:
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from cidrella.core.overlap import shared
+from cidrella.core.overlap import Demand, candidates
 from cidrella.core.pool import Pool
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from cidrella.core.pool import PoolSpec
     from cidrella.core.selector import Selector
@@ -68,12 +67,13 @@ class _Side:
 class _Unit:
     """What changes, or stays, as one."""
 
-    __slots__ = ("after", "before", "changes", "neighbours")
+    __slots__ = ("after", "before", "changes", "demand", "neighbours")
 
     def __init__(self, change: Change, *, changes: bool) -> None:
         self.before = _Side(change.before)
         self.after = _Side(change.after) if changes else self.before
         self.changes = changes
+        self.demand = Demand(self.before.selector)
         self.neighbours: list[tuple[_Unit, frozenset[tuple[int, int]]]] = []
         """Those that can be for the same nodes, of which it or they change, with the requirements that nodes meet."""
 
@@ -102,15 +102,19 @@ class _Unit:
         return ""
 
 
-def held_back(pools: Iterable[PoolSpec], changes: Sequence[Change]) -> dict[int, str]:
+def held_back(
+    pools: Iterable[PoolSpec],
+    changes: Sequence[Change],
+    progress: Callable[[int, int], None] = lambda _done, _all: None,
+) -> dict[int, str]:
     """The changes that must not be made, by their number, each with the reason; the others can be, all together.
 
     `pools` are those that stay in any case. Pools that give nothing bear on nobody; none of those changes.
-    O(n²) in all the pools.
+    O(n²) in all the pools; `progress` is told how many of the changes were compared with all others, and of how many.
     """
     changing = [_Unit(change, changes=True) for change in changes]
     staying = [_Unit(Change((spec,), (spec,)), changes=False) for spec in pools if spec.gives]
-    _introduce(changing, staying)
+    _introduce(changing, staying, progress)
     reasons: dict[_Unit, str] = {}
     doubtful = changing
     # All that is wrong is found before anything is done about it, so that no order matters.
@@ -127,14 +131,17 @@ def _must_stay(units: Iterable[_Unit], *, changes: bool) -> dict[_Unit, str]:
     return {unit: reason for unit in units if unit.changes and (reason := unit.must_stay(changes=changes))}
 
 
-def _introduce(changing: list[_Unit], staying: list[_Unit]) -> None:
+def _introduce(changing: list[_Unit], staying: list[_Unit], progress: Callable[[int, int], None]) -> None:
     """Make those known to each other that can be for the same nodes."""
-    for number, one in enumerate(changing):
-        for two in chain(changing[number + 1 :], staying):
-            met = shared(one.before.selector, two.before.selector)
+    units = [*changing, *staying]
+    for number, (one, others) in enumerate(zip(changing, candidates([each.demand for each in units]), strict=False)):
+        progress(number, len(changing))
+        for other in others:
+            two = units[other]
+            met = one.demand.shared(two.demand)
             if met:
                 one.neighbours.append((two, met))
-                two.neighbours.append((one, frozenset((others, own) for own, others in met)))
+                two.neighbours.append((one, frozenset((second, first) for first, second in met)))
 
 
 def _rule(one: _Side, two: _Side) -> str:
