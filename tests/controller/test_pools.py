@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
+
 from cidrella.controller.pools import Pools
+from cidrella.kube.errors import ApiError
 from cidrella.model.kinds import CLUSTER_CIDR, CLUSTER_CIDR_CONFIG, POOL_KINDS
 from tests.kube.fakeapi import PATH, FakeApi
 from tests.kube.following import until
@@ -44,6 +47,10 @@ class _Server:
     def __init__(self) -> None:
         self.kinds = {kind: _Pools(SPECS[kind]) for kind in POOL_KINDS}
         self._paths = {kind.path: api for kind, api in self.kinds.items()}
+
+    async def get(self, path: str, kind: type[Any]) -> object:
+        served = [each.plural for each, api in self.kinds.items() if api.served and each.path.startswith(path + "/")]
+        return msgspec.convert({"resources": [{"name": name} for name in served]}, kind)
 
     async def request(self, method: str, path: str, **rest: Any) -> bytes:
         return await self._paths[path].request(method, PATH, **rest)
@@ -99,6 +106,25 @@ def test_kinds_come_and_go() -> None:
             if new is not None:
                 known[new.name] = new
         assert known == pools.objects
+        for task in tasks:
+            task.cancel()
+
+    simulate(scenario())
+
+
+def test_a_kind_that_may_be_missing_is_refused() -> None:
+    """K6: with the rights of a version that did not know it, an optional kind that is not there is not missed."""
+
+    async def scenario() -> None:
+        server = _Server()
+        for api in server.kinds.values():
+            api.served = False
+            api.list_faults.append(ApiError(403, "Forbidden", "no"))
+        pools = Pools(cast("Client", server), lambda _: None)
+        tasks = [asyncio.create_task(each.run()) for each in pools.reflectors.values()]
+        await asyncio.sleep(0.05)
+        found = {kind: (each.absent, bool(each.trouble)) for kind, each in pools.reflectors.items()}
+        assert found == {CLUSTER_CIDR: (False, True), CLUSTER_CIDR_CONFIG: (True, False)}
         for task in tasks:
             task.cancel()
 

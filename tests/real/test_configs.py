@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 USER = "system:serviceaccount:kube-system:cidrella"
 AT_ONCE = 5.0
 """Seconds. A machine with time to spare takes a tenth of a second; this is for one that has none."""
+_KUBECTL = 0.05
+"""Seconds from one object of a file to the next."""
+_SETTLED = 2.0
+"""Seconds after which nodes wait no longer for what may belong to a config."""
 _SET = "node_ipam_controller_multicidrset"
 
 
@@ -209,6 +214,50 @@ def test_a_family_that_no_longer_applies(site: Site) -> None:
     assert pools_of(site, "second") == "ccc/four"
     pool = site.wait_config("six", up_to_date)
     assert (condition(pool, "Active")["reason"], pool["status"]["nodes"]) == ("CIDRExhausted", 1)
+
+
+def test_two_that_are_deleted_one_after_the_other(site: Site) -> None:
+    """K3, N4: a node that waits for a full family does not get the other when both configs are being deleted."""
+    site.run()
+    site.create_config("four", "10.1.0.0/28", 28)
+    site.create_config("six", "fd00:1::/112", 120)
+    assert serve(site, "first") == (["10.1.0.0/28", "fd00:1::/120"], "ccc/four,ccc/six")
+    site.create_node("second")
+    site.wait_event("CIDRNotAvailable", "second")
+    for name in ("four", "six"):
+        site.admin.delete(f"{CONFIGS}/{name}")
+        time.sleep(_KUBECTL)
+    for name in ("four", "six"):
+        site.wait_config(name, lambda pool: bool(condition(pool, "Terminating")))
+    time.sleep(_SETTLED)
+    assert site.blocks("second") == []
+
+
+def test_two_selectors_that_change_one_after_the_other(site: Site) -> None:
+    """K2, K3: a node that two configs come to select has both families, and at once."""
+    site.run()
+    site.create_config("four", "10.1.0.0/24", 28, {"team": "a"})
+    site.create_config("six", "fd00:1::/112", 120, {"team": "a"})
+    site.create_node("n", {"team": "b"})
+    site.wait_event("CIDRNotAvailable", "n")
+    time.sleep(_SETTLED)
+    for name in ("four", "six"):
+        select(site, name, {"matchLabels": {"team": "b"}})
+        time.sleep(_KUBECTL)
+    assert site.wait_served("n", seconds=AT_ONCE) == {"n": ["10.1.0.0/28", "fd00:1::/120"]}
+
+
+def test_others_that_come_in_the_moment_of_one(site: Site) -> None:
+    """K3: two configs that come late in the moment in which nodes wait for what belongs to a third are together."""
+    site.run()
+    site.create_node("n")
+    site.wait_event("CIDRNotAvailable", "n")
+    site.create_config("other", "10.9.0.0/24", 28, {"np": "nobody"})
+    time.sleep(0.85)
+    site.create_config("four", "10.1.0.0/24", 28)
+    time.sleep(0.3)
+    site.create_config("six", "fd00:1::/112", 120)
+    assert site.wait_served("n", seconds=AT_ONCE) == {"n": ["10.1.0.0/28", "fd00:1::/120"]}
 
 
 def test_which_kind_is_tried_first(site: Site) -> None:

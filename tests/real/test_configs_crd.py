@@ -79,12 +79,18 @@ def uninstall(site: Site) -> None:
     """Remove the CRD, and with it, as somebody in a hurry does, whatever keeps its objects."""
     with suppress(ApiError):
         site.admin.delete(f"{DEFINITIONS}/{NAME}")
-    if served(site):
-        for each in site.admin.items(CONFIGS):
+        # Sooner, a controller would guard again what is not being deleted yet.
+        eventually(lambda: all(each["metadata"].get("deletionTimestamp") for each in left(site)))
+        for each in left(site):
             with suppress(ApiError):
                 site.admin.patch(f"{CONFIGS}/{each['metadata']['name']}", {"metadata": {"finalizers": None}})
     site.wait_gone(DEFINITIONS, NAME)
     eventually(lambda: not served(site))
+
+
+def left(site: Site) -> list[Json]:
+    """The configs that there are, with or without the CRD."""
+    return site.admin.items(CONFIGS) if served(site) else []
 
 
 def lines(replica: Replica) -> list[str]:
@@ -192,9 +198,7 @@ def test_rights_of_an_older_version(site: Site) -> None:
     install(site)
     site.create_config("four", "10.1.0.0/16", 24, {"np": "x"})
     site.create_pool("pods", ipv4="10.2.0.0/16")
-    role = site.admin.get(ROLE)
-    role["rules"] = [each for each in role["rules"] if each["resources"] != ["clustercidrconfigs"]]
-    site.admin.replace(ROLE, role)
+    take_rights(site)
     replica = site.replica().start(until_ready=False)
     eventually(lambda: "not allowed to list and watch" in replica.get("/readyz")[1], explain=replica.process.tail)
     assert CONFIGS in replica.get("/readyz")[1]
@@ -202,6 +206,38 @@ def test_rights_of_an_older_version(site: Site) -> None:
     apply_deploy(site.cluster)
     replica.wait_ready(60)
     assert site.wait_served("n", seconds=60) == {"n": ["10.1.0.0/24"]}
+
+
+def take_rights(site: Site) -> None:
+    """Leave the controller the rights that it had before there was the kind."""
+    role = site.admin.get(ROLE)
+    for each in role["rules"]:
+        each["resources"] = [name for name in each["resources"] if not name.startswith("clustercidrconfigs")]
+    role["rules"] = [each for each in role["rules"] if each["resources"]]
+    site.admin.replace(ROLE, role)
+
+
+def test_neither_rights_nor_the_kind(site: Site) -> None:
+    """K6, O2: with the rights of an older version and without the CRD all is as it was: ready, serving, one line.
+
+    Once the CRD is there, the replica is not ready before it has the rights, and needs no restart for them.
+    """
+    take_rights(site)
+    replica = site.run()
+    site.create_pool("pods", ipv4="10.1.0.0/24")
+    site.create_node("n0")
+    assert site.wait_served("n0") == {"n0": ["10.1.0.0/24"]}
+    before = len(asked_for(site))
+    eventually(lambda: len(asked_for(site)) >= before + 2, explain=replica.process.tail)
+    assert len(lines(replica)) == 1, lines(replica)
+    assert replica.get("/readyz")[0] == 200
+    install(site)
+    eventually(lambda: "not allowed to list and watch" in replica.get("/readyz")[1], explain=replica.process.tail)
+    apply_deploy(site.cluster)
+    replica.wait_ready(60)
+    site.create_config("four", "10.2.0.0/16", 24)
+    site.create_node("n1")
+    assert site.wait_served("n1", seconds=60) == {"n1": ["10.2.0.0/24"]}
 
 
 def test_the_old_way_looks_at_no_kind(site: Site) -> None:
