@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 POOLS = "/apis/networking.x-k8s.io/v1/clustercidrs"
 FINALIZER = "networking.kubernetes.io/cluster-cidr-config-finalizer"
 READER = "live-reader"
+KINDS = ["clustercidrs", "clustercidrconfigs"]
 READ_ONLY = [
     {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list"]},
-    {"apiGroups": ["networking.x-k8s.io"], "resources": ["clustercidrs"], "verbs": ["get", "list"]},
+    {"apiGroups": ["networking.x-k8s.io"], "resources": KINDS, "verbs": ["get", "list"]},
     {"apiGroups": ["networking.k8s.io"], "resources": ["servicecidrs"], "verbs": ["get", "list"]},
     {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get"]},
 ]
@@ -92,7 +93,8 @@ def test_read_only(
     assert sorted(each["name"] for each in nodes) == sorted(populated)
     (waiting,) = json.loads(cidrella("nodes", "--waiting", "-o", "json").out)["nodes"]
     assert waiting["name"] == "live-waits"
-    assert waiting["wouldGet"] == {"podCIDRs": ["10.130.8.0/24"], "clusterCIDR": "live-all"}
+    offer = {"podCIDRs": ["10.130.8.0/24"], "clusterCIDR": "live-all", "pools": ["live-all"]}
+    assert waiting["wouldGet"] == offer
     explained = cidrella("explain", "live-waits").out
     assert "it would get 10.130.8.0/24 from live-all\nno controller holds the Lease kube-system/cidrella" in explained
     drawn = cidrella("map").out
@@ -113,7 +115,8 @@ def test_refused_in_words(nobody: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     cidrella = Cidrella(monkeypatch, capsys)
     result = cidrella("nodes", "--kubeconfig", nobody)
     assert result.code == 2
-    assert "list clustercidrs.networking.x-k8s.io, nodes, servicecidrs.networking.k8s.io" in result.err
+    pools = ", ".join(f"{each}.networking.x-k8s.io" for each in KINDS)
+    assert f"list {pools}, nodes, servicecidrs.networking.k8s.io" in result.err
     stranger = nobody.with_name("stranger.kubeconfig")
     stranger.write_text(nobody.read_text().replace("certificate-authority:", "x-certificate-authority:"))
     result = cidrella("nodes", "--kubeconfig", stranger)

@@ -123,6 +123,7 @@ def test_what_the_webhook_wrote_stays(installed: Cluster) -> None:
     bundle = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCg=="
     webhook = {"name": "services.cidrella.dev", "clientConfig": {"caBundle": bundle}}
     installed.admin.patch(CONFIGURATION, {"webhooks": [webhook]}, content_type=STRATEGIC_MERGE_PATCH)
+    installed.admin.patch(SECRET, {"data": None})
     installed.admin.patch(SECRET, {"data": {"ca.crt": bundle}})
     apply_directory(installed, WEBHOOK, CRD)
     (webhook,) = installed.admin.get(CONFIGURATION)["webhooks"]

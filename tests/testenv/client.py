@@ -26,6 +26,8 @@ T = TypeVar("T")
 
 MERGE_PATCH = "application/merge-patch+json"
 _TIMEOUT = 30.0
+_IDLE = 30.0
+"""Seconds after which a connection that nobody used is not trusted with a write: the API server closes idle ones."""
 _STORAGE_IN_THE_MAKING = "storage is (re)initializing"
 
 
@@ -183,6 +185,9 @@ class Client:
         if connection is None:
             connection = self._local.connection = self._new_connection(self._timeout)
             self._connections.append(connection)
+        elif time.monotonic() - self._local.used > _IDLE:
+            connection.close()  # it connects anew by itself
+        self._local.used = time.monotonic()
         return connection
 
     def _new_connection(self, timeout: float) -> http.client.HTTPSConnection:
