@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -27,6 +28,8 @@ Json = dict[str, Any]
 IPV4 = [f"10.0.{third}.0/{length}" for third in (0, 1) for length in (24, 25, 26)]
 IPV6 = [f"fd00::{last}/{length}" for last in ("", "100") for length in (120, 121, 122)]
 SIZES = [4, 5, 6]
+NAMES = ["p", "p-ipv4", "p-ipv6", "p-v4", "p-v6", "p--v4", "p--v6", "q"]
+"""Some of which may be made of others."""
 
 
 def pool(kind: PoolKind, name: str, spec: Json, **metadata: object) -> PoolObject:
@@ -72,6 +75,13 @@ def _expression(text: str) -> Json:
     return {"key": text.removeprefix("!"), "operator": "DoesNotExist" if text.startswith("!") else "Exists"}
 
 
+def reread(made: PoolObject) -> PoolObject:
+    """A pool as it is read from what is written of it."""
+    again = decode(manifest(made), kind_of(made).struct)
+    assert not isinstance(again, list), again
+    return again
+
+
 def written(result: Conversion) -> list[Json]:
     return [manifest(each) for each in result.pools]
 
@@ -87,18 +97,22 @@ configs_selectors: st.SearchStrategy[Json | None] = st.none() | st.just({}) | so
 terms = (some | some.map(lambda each: [*each, "a>3"])).map(lambda each: asks(*each)) | st.just(
     {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
 )
-pool_selectors = st.none() | st.lists(terms, min_size=1, max_size=1) | st.lists(terms, max_size=2)
+pool_selectors = (
+    st.none()
+    | st.lists(terms, min_size=1, max_size=1)
+    | st.lists(terms | st.just({}), max_size=2)
+    | terms.map(lambda each: [each, {}, each])
+)
 
 
 @st.composite
 def clusters(draw: st.DrawFn) -> tuple[list[PoolObject], list[Node], list[ServiceCIDR]]:
     """Pools of both kinds over ranges that overlap, with selectors that do, and nodes of which some hold blocks."""
     pools: list[PoolObject] = []
-    few = draw(st.integers(1, 5))
-    for number in range(few):
-        name = f"{draw(st.sampled_from('pqr'))}{number}"
+    named = st.tuples(st.sampled_from(NAMES), st.sampled_from(POOL_KINDS))
+    for name, kind in draw(st.lists(named, min_size=1, max_size=5, unique=True)):
         metadata: Json = {"deletionTimestamp": "2026-01-01T00:00:00Z"} if draw(st.integers(0, 9)) == 0 else {}
-        if draw(st.booleans()):
+        if kind is CLUSTER_CIDR_CONFIG:
             cidr = draw(st.sampled_from([*IPV4, *IPV6]))
             length = (128 if ":" in cidr else 32) - draw(st.sampled_from(SIZES))
             pools.append(ccc(name, f"{cidr} {length}", draw(configs_selectors), **metadata))
@@ -142,13 +156,32 @@ def test_no_node_notices(cluster: tuple[list[PoolObject], list[Node], list[Servi
     pools, nodes, services = cluster
     result = convert(pools, target)
     event(f"converted: {result.converted > 0}, refused: {len(result.refused) > 0}")
-    assert planned(pools, nodes, services) == planned(result.pools, nodes, services)
-    asked = [pool_name(each) for each in pools if kind_of(each) is not target]
+    # A pool that is being deleted is still there, beside what was written. Without it, its blocks are nobody's.
+    before = planned(pools, nodes, services)
+    read = [reread(each) for each in result.pools]
+    assert planned([*result.pools, *result.left_out], nodes, services) == before
+    assert planned([*read, *result.left_out], nodes, services) == before
+    assert [each[::2] for each in planned(read, nodes, services)] == [each[::2] for each in before]
+    going = [each for each in pools if each.metadata.deletion_timestamp]
+    assert result.left_out == going
+    asked = [pool_name(each) for each in pools if kind_of(each) is not target and each not in going]
     assert result.converted + len(result.refused) == len(asked)
     assert set(refusals(result)) <= set(asked)
     assert [each for each in result.pools if kind_of(each) is not target] == [each.pool for each in result.refused]
     assert not any(validate_pool(each) for each in result.pools)
-    assert len(set(map(pool_name, result.pools))) == len(result.pools)
+    assert len(set(map(pool_name, [*result.pools, *going]))) == len(result.pools) + len(going)
+
+
+@given(clusters(), st.sampled_from(POOL_KINDS), st.randoms(use_true_random=False))
+def test_no_order_matters(
+    cluster: tuple[list[PoolObject], list[Node], list[ServiceCIDR]], target: PoolKind, source: random.Random
+) -> None:
+    """S3, K4: in whatever order the pools are given, the same become the same, and the same stay."""
+    pools, _, _ = cluster
+    result = convert(pools, target)
+    shuffled = convert(source.sample(pools, len(pools)), target)
+    assert sorted(shuffled.pools, key=pool_name) == sorted(result.pools, key=pool_name)
+    assert refusals(shuffled).keys() == refusals(result).keys()
 
 
 @pytest.mark.parametrize("target", POOL_KINDS, ids=str)
@@ -228,10 +261,11 @@ class TestOneByItself:
             (("rack-14", "rack-16"), "rack-14"),
             (("one-v4", "two-v6"), "one-v4"),
             (("taken-v4", "taken-v6"), "taken-v4"),
+            (("pods--v4", "pods--v6"), "pods--v4"),
         ],
     )
     def test_name_of_two(self, names: tuple[str, str], joint: str) -> None:
-        """What two configs have in common before the family is the name of the pool, if it is free."""
+        """What two configs have in common before the family is the name of the pool, if it is one and is free."""
         other = cc("taken", "10.9.0.0/16 8", where=asks("a=y"))
         pools = [other, ccc(names[0], "10.0.0.0/16 24", asks("a=x")), ccc(names[1], "fd00::/112 120", asks("a=x"))]
         assert [each.metadata.name for each in convert(pools, CLUSTER_CIDR).pools] == ["taken", joint]
@@ -275,14 +309,42 @@ class TestOneByItself:
         assert "gives IPv6 first" in refusals(convert([both], CLUSTER_CIDR_CONFIG))["p"]
         assert convert([cc("p", "10.0.0.0/16 8", annotations=order)], CLUSTER_CIDR_CONFIG).refused == []
 
-    def test_being_deleted(self) -> None:
-        """S6: a pool that is going is not made anew, in either direction, and is in nobody's way."""
+    @pytest.mark.parametrize("target", POOL_KINDS, ids=str)
+    def test_being_deleted(self, target: PoolKind) -> None:
+        """S6: a pool that is going is not written, in either direction, is in nobody's way, and has its name still."""
         gone: Json = {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["x/y"]}
         pools = [ccc("old", "10.0.0.0/16 24", **gone), ccc("new", "10.0.0.0/16 25"), ccc("six", "fd00::/112 120")]
-        result = convert(pools, CLUSTER_CIDR)
-        assert refusals(result) == {"ccc/old": "it is being deleted"}
-        assert written(result)[0]["metadata"] == {"name": "old", **gone}
-        assert [each["metadata"]["name"] for each in written(result)] == ["old", "new"]
+        result = convert(pools, target)
+        assert (refusals(result), result.left_out) == ({}, pools[:1])
+        kept = ["new", "six"] if target is CLUSTER_CIDR_CONFIG else ["new"]
+        assert [each["metadata"]["name"] for each in written(result)] == kept
+        (reason,) = refusals(convert([pools[0], cc("old", "10.1.0.0/16 8")], CLUSTER_CIDR_CONFIG)).values()
+        assert reason == "there is a ClusterCIDRConfig old already; rename one of them"
+
+    @pytest.mark.parametrize(
+        "where",
+        [
+            [asks("a=x", "b"), {}],
+            [{}, asks("a=x", "b"), {"matchExpressions": []}],
+            [asks("a=x", "b"), asks("b", "a=x")],
+        ],
+    )
+    def test_terms_that_add_nothing(self, where: list[Json]) -> None:
+        """S1: an empty term matches no node, and one that is said twice matches no more; neither is in the way."""
+        (made,) = written(convert([cc("p", "10.0.0.0/16 8", where=where)], CLUSTER_CIDR_CONFIG))
+        assert made["spec"]["nodeSelector"] == {"matchLabels": {"a": "x"}, **asks("b")}
+
+    @pytest.mark.parametrize(
+        "where",
+        [
+            [asks("a=x"), asks("a=x", "a=x")],
+            [asks("metadata.name=n"), {"matchFields": asks("metadata.name=n")["matchExpressions"]}],
+        ],
+    )
+    def test_terms_that_add_something(self, where: list[Json]) -> None:
+        """S1, S3: how often something is asked counts, and a field is no label."""
+        (reason,) = refusals(convert([cc("p", "10.0.0.0/16 8", where=where)], CLUSTER_CIDR_CONFIG)).values()
+        assert reason.startswith("its selector has 2 terms")
 
     def test_more_requirements_than_a_term_can_hold(self) -> None:
         """C4, K1: what would be invalid is not made."""
@@ -297,6 +359,43 @@ class TestOneByItself:
         for target in POOL_KINDS:
             (reason,) = refusals(convert(pools, target)).values()
             assert reason == f"there is a {target} p already; rename one of them"
+
+    @pytest.mark.parametrize("turn", [1, -1])
+    def test_name_that_two_would_get(self, turn: int) -> None:
+        """The one that keeps its own name gets it, whichever is given first; the other is told whose it is."""
+        both = cc("a", "10.0.0.0/16 8", "fd00::/112 8", where=asks("k=x"))
+        pools = [both, cc("a-ipv4", "10.2.0.0/16 8", where=asks("k=v"))]
+        result = convert(pools[::turn], CLUSTER_CIDR_CONFIG)
+        assert refusals(result) == {
+            "a": "there would be two ClusterCIDRConfigs a-ipv4, its own and that of ClusterCIDR a-ipv4; rename one of "
+            "them"
+        }
+        assert {pool_name(each) for each in result.pools} == {"a", "ccc/a-ipv4"}
+
+    @pytest.mark.parametrize("turn", [1, -1])
+    def test_name_of_one_that_stays(self, turn: int) -> None:
+        """K3: one that has to stay, by itself or for the sake of others, takes nobody's name."""
+        both = cc("a", "10.0.0.0/16 8", "fd00::/112 8", where=asks("k=x"))
+        staying = [
+            [cc("a-ipv4", "10.2.0.0/16 8", where=asks("k>3", "k=v"))],
+            [cc("a-ipv4", "10.2.0.0/24 6", where=asks("k=v")), cc("large", "10.1.0.0/16 4", where=asks("k=v"))],
+        ]
+        for others in staying:
+            result = convert([both, *others][::turn], CLUSTER_CIDR_CONFIG)
+            assert refusals(result).keys() == set(map(pool_name, others))
+            assert {"ccc/a-ipv4", "ccc/a-ipv6", "a-ipv4"} <= set(map(pool_name, result.pools))
+
+    @pytest.mark.parametrize("turn", [1, -1])
+    def test_stem_that_others_could_want(self, turn: int) -> None:
+        """What two have in common is their name only if nobody else is called so, or could be."""
+        pools = [
+            *(ccc(f"a-v{n}", cidr, asks("k=x")) for n, cidr in ((4, "10.0.0.0/16 24"), (6, "fd00::/112 120"))),
+            *(ccc(f"a.{n}", cidr, asks("k=y")) for n, cidr in ((4, "10.1.0.0/16 24"), (6, "fd01::/112 120"))),
+            *(ccc(f"b-v{n}", cidr, asks("k=z")) for n, cidr in ((4, "10.2.0.0/16 24"), (6, "fd02::/112 120"))),
+            ccc("b", "10.3.0.0/16 24", asks("k=u")),
+        ]
+        result = convert(pools[::turn], CLUSTER_CIDR)
+        assert (result.refused, {each.metadata.name for each in result.pools}) == ([], {"a-v4", "a.4", "b-v4", "b"})
 
 
 class TestBesideOthers:
@@ -370,3 +469,18 @@ def test_the_other_kind() -> None:
     assert other_kind([one]) is CLUSTER_CIDR_CONFIG
     assert other_kind([two]) is CLUSTER_CIDR
     assert other_kind([one, two]) is None
+
+
+@pytest.mark.parametrize("target", POOL_KINDS, ids=str)
+def test_thousands(target: PoolKind) -> None:
+    """S1: pools that a label tells apart are not compared each with each; how far it is, is told."""
+    told: list[tuple[int, int]] = []
+    racks = [asks(f"rack=r{number}", "env=prod", "z") for number in range(1500)]
+    if target is CLUSTER_CIDR:
+        pools = [ccc(f"p{number}", "10.0.0.0/16 24", where) for number, where in enumerate(racks)]
+    else:
+        pools = [cc(f"p{number}", "10.0.0.0/16 8", where=where) for number, where in enumerate(racks)]
+    began = time.process_time()
+    result = convert(pools, target, lambda *how_far: told.append(how_far))
+    assert time.process_time() - began < 4  # each with each takes three times as long
+    assert (result.converted, told) == (1500, [(number, 1500) for number in range(1500)])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
+from cidrella.model.objects import FINALIZER, FOREIGN_FINALIZER
 from tests.cli.run import in_its_own_process
 from tests.cli.test_configs import NODES, PAIR
 from tests.cli.test_plan import POOL, node, nodes
@@ -93,6 +94,7 @@ def test_output_of_kubectl(cidrella: Cidrella) -> None:
         "generation": 1,
         "creationTimestamp": "2026-01-01T00:00:00Z",
         "managedFields": [],
+        "finalizers": [FINALIZER, FOREIGN_FINALIZER, "else/where"],
         "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}"},
     }
     objects = [yaml.safe_load(POOL), yaml.safe_load(BY_NUMBER)]
@@ -102,8 +104,20 @@ def test_output_of_kubectl(cidrella: Cidrella) -> None:
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
     made, kept = yaml.safe_load_all(cidrella("convert", "-f", "-", stdin=text).out)
     assert made == CONFIG
-    assert kept["metadata"] == {"name": "odd", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    assert kept["metadata"] == {"name": "odd", "finalizers": ["else/where"]}
     assert "status" not in kept
+
+
+def test_being_deleted(cidrella: Cidrella) -> None:
+    """S6: a pool that is being deleted cannot be applied as such: it is left out, and that is said; exit 0."""
+    going = POOL.replace("{name: all}", "{name: old, deletionTimestamp: '2026-01-01T00:00:00Z'}")
+    assert going != POOL
+    result = cidrella("convert", "-f", "-", "-o", "json", stdin=f"{POOL}---\n{going}")
+    assert (result.code, json.loads(result.out)["items"]) == (0, [CONFIG])
+    assert result.err.splitlines() == [
+        "warning: ClusterCIDR old is being deleted, and is left out",
+        "1 of 1 converted to ClusterCIDRConfig",
+    ]
 
 
 @pytest.mark.parametrize("kind", ["ClusterCIDRConfig", "clustercidrconfig", "clustercidrconfigs", "ccc"])

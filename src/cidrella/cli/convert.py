@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 import yaml
+from rich.progress import MofNCompleteColumn
 
 from cidrella.app.converting import convert as convert_pools
 from cidrella.app.converting import manifest, other_kind
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
 SOME_STAY = 3
 """The exit code where not every pool could be converted."""
+
+
+_WORTH_A_BAR = 500
+"""Pools to convert from which on a progress bar is shown: a second or two, if no label tells them apart."""
 
 
 class Form(Enum):
@@ -49,7 +54,8 @@ def convert(
 
     Give it all the pools there are, for what becomes of one depends on the others. A pool that cannot be said in the
     other kind, or not without a change for some node, stays as it is, and why is said on standard error. So the result
-    can always take the place of the input's pools; other objects are passed over. Nothing is changed anywhere.
+    can always take the place of the input's pools; one that is being deleted is left out, with a warning, and other
+    objects are passed over. Nothing is changed anywhere.
 
     Exit code 0: all were converted. 3: some stay as they are. 2: the input is wrong.
 
@@ -62,7 +68,10 @@ def convert(
         shared.warn("there is no pool in the input")
     if target is None:
         raise typer.BadParameter(f"the input has pools of both kinds; say which is wanted: {_choices()}")
-    result = convert_pools(inventory.pools, target)
+    with shared.bar("comparing", MofNCompleteColumn(), _WORTH_A_BAR) as progress:
+        result = convert_pools(inventory.pools, target, progress)
+    for pool in result.left_out:
+        shared.warn(printable(f"{kind_of(pool)} {pool.metadata.name} is being deleted, and is left out"))
     typer.echo(_written(result.pools, output), nl=False)
     for each in result.refused:
         message = f"{kind_of(each.pool)} {each.pool.metadata.name}: stays as it is: {each.reason}"

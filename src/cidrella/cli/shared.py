@@ -97,11 +97,18 @@ def read_input(files: list[str] | None, more: list[str] | None, *, recursive: bo
 @contextmanager
 def reading(column: ProgressColumn, worth: int) -> Iterator[Callable[[int, int], None]]:
     """A progress bar for a terminal, shown once there is so much to read that it is `worth` one."""
+    with bar("reading", column, worth) as progress:
+        yield progress
+
+
+@contextmanager
+def bar(doing: str, column: ProgressColumn, worth: int) -> Iterator[Callable[[int, int], None]]:
+    """The same for something else that takes its time."""
     console = Console(stderr=True)
-    columns = TextColumn("reading"), BarColumn(), column, TimeRemainingColumn()
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("reading", total=None, visible=False)
-        yield lambda done, total: bar.update(task, completed=done, total=total, visible=total > worth)
+    columns = TextColumn(doing), BarColumn(), column, TimeRemainingColumn()
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as shown:
+        task = shown.add_task(doing, total=None, visible=False)
+        yield lambda done, total: shown.update(task, completed=done, total=total, visible=total > worth)
 
 
 def read_services_input(files: list[str], *, recursive: bool) -> ServiceInventory:
