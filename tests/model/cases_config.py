@@ -73,7 +73,7 @@ SIZES = [
     good("the smallest IPv6 block", cidr="fd00::/48", perNodeMaskSize=124),
     good("one block of IPv6", cidr="fd00::/48", perNodeMaskSize=48),
     good("all of IPv6 in one block", cidr="::/0", perNodeMaskSize=0),
-    good("a whole number with a point", perNodeMaskSize=24.0),
+    good("a whole number with a point, through kubectl", perNodeMaskSize=24.0),
     bad("blocks larger than the range", MASK, perNodeMaskSize=15),
     bad("IPv6 blocks larger than the range", MASK, cidr="fd00::/48", perNodeMaskSize=47),
     bad("blocks that are too small", MASK, perNodeMaskSize=29),
