@@ -164,3 +164,12 @@ def test_in_a_pipe(tmp_path: Path) -> None:
     assert (done.code, done.out) == (3, "")
     assert done.err.endswith("1 of 2 converted to ClusterCIDRConfig\n")
     assert in_its_own_process(f"cidrella validate {made}").out.startswith("1 ClusterCIDR, 1 ClusterCIDRConfig: no pro")
+
+
+def test_bar(cidrella: Cidrella, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal many pools are compared under a progress bar on standard error, and the output stays clean."""
+    monkeypatch.setattr("rich.console.Console.is_terminal", True)
+    monkeypatch.setattr("cidrella.cli.convert._WORTH_A_BAR", 0)
+    result = cidrella("convert", "-f", "-", "-o", "json", stdin=POOL)
+    assert "comparing" in result.err
+    assert json.loads(result.out)["items"] == [CONFIG]

@@ -136,4 +136,4 @@ def _by_key(term: Term) -> dict[Key, _Wish]:
 
 
 def _can_meet_both(one: Mapping[Key, _Wish], two: Mapping[Key, _Wish]) -> bool:
-    return all(one[key].goes_with(two[key]) for key in one.keys() & two.keys())
+    return all(wish.goes_with(two[key]) for key, wish in one.items() if key in two)

@@ -134,14 +134,18 @@ def _must_stay(units: Iterable[_Unit], *, changes: bool) -> dict[_Unit, str]:
 def _introduce(changing: list[_Unit], staying: list[_Unit], progress: Callable[[int, int], None]) -> None:
     """Make those known to each other that can be for the same nodes."""
     units = [*changing, *staying]
+    both_ways: dict[frozenset[tuple[int, int]], tuple[frozenset[tuple[int, int]], ...]] = {}  # few, for many pairs
     for number, (one, others) in enumerate(zip(changing, candidates([each.demand for each in units]), strict=False)):
         progress(number, len(changing))
         for other in others:
             two = units[other]
             met = one.demand.shared(two.demand)
             if met:
-                one.neighbours.append((two, met))
-                two.neighbours.append((one, frozenset((second, first) for first, second in met)))
+                if met not in both_ways:
+                    both_ways[met] = met, frozenset((second, first) for first, second in met)
+                there, back = both_ways[met]
+                one.neighbours.append((two, there))
+                two.neighbours.append((one, back))
 
 
 def _rule(one: _Side, two: _Side) -> str:
