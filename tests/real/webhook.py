@@ -184,6 +184,7 @@ class WebhookSite:
 
     def copy_logs(self, directory: Path) -> None:
         """Keep the replicas' logs, for whoever has to find out what went wrong."""
+        directory.mkdir(parents=True, exist_ok=True)
         for replica in self.replicas:
             if replica.log.exists():
                 shutil.copy(replica.log, directory)
