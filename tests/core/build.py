@@ -20,7 +20,7 @@ from cidrella.core.space import AddressSpace
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from cidrella.core.decision import Decision
+    from cidrella.core.decision import Decision, Outcome, Reason
     from cidrella.core.index import PoolIndex
 
 _REQUIREMENT = re.compile(r"(?P<no>!?)(?P<key>[\w./-]+?)(?:(?P<sign>!=|=|>|<)(?P<values>.*))?")
@@ -165,3 +165,14 @@ def overlapping_pairs(where: Cluster) -> list[tuple[str, str]]:
         for two in held[at + 1 :]
         if one.family is two.family and one.network <= two.last and two.network <= one.last
     ]
+
+
+def users(books: Cluster, name: str) -> set[str]:
+    """Return the nodes that use a pool."""
+    return set(books.usage(books.pools[name]).nodes)
+
+
+def story(decision: Decision) -> tuple[Outcome, list[str], list[str | None], Reason, str]:
+    """Return all that a decision says, with pools by name."""
+    names = [pool.name if pool else None for pool in decision.pools]
+    return decision.outcome, texts(decision), names, decision.reason, decision.message

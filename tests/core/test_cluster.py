@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cidrella.core.decision import Decision, Outcome, Reason
+from cidrella.core.decision import Outcome, Reason
 from cidrella.core.prefix import Family
 from tests.core.build import (
     cluster,
@@ -20,22 +20,13 @@ from tests.core.build import (
     overlapping_pairs,
     prefix,
     spec,
+    story,
     texts,
+    users,
 )
 
 if TYPE_CHECKING:
     from cidrella.core.cluster import Cluster
-
-
-def users(books: Cluster, name: str) -> set[str]:
-    """Return the nodes that use a pool."""
-    return set(books.usage(books.pools[name]).nodes)
-
-
-def story(decision: Decision) -> tuple[Outcome, list[str], list[str | None], Reason, str]:
-    """Return all that a decision says, with pools by name."""
-    names = [pool.name if pool else None for pool in decision.pools]
-    return decision.outcome, texts(decision), names, decision.reason, decision.message
 
 
 class TestWhatANodeHas:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cidrella.core.decision import Decision, Node, Outcome, Reason, ServiceRange
+from cidrella.core.decision import Node, Outcome, Reason, ServiceRange
 from cidrella.core.prefix import Family
 from cidrella.core.space import Holding
 from tests.core.build import (
@@ -16,14 +16,9 @@ from tests.core.build import (
     nodes,
     prefix,
     spec,
+    story,
     texts,
 )
-
-
-def story(decision: Decision) -> tuple[Outcome, list[str], list[str | None], Reason, str]:
-    """Return all that a decision says, with pools by name."""
-    names = [pool.name if pool else None for pool in decision.pools]
-    return decision.outcome, texts(decision), names, decision.reason, decision.message
 
 
 class TestWhatIsFound:

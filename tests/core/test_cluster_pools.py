@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from cidrella.core.decision import Outcome
@@ -17,15 +15,8 @@ from tests.core.build import (
     nodes,
     prefix,
     spec,
+    users,
 )
-
-if TYPE_CHECKING:
-    from cidrella.core.cluster import Cluster
-
-
-def users(books: Cluster, name: str) -> set[str]:
-    """Return the nodes that use a pool."""
-    return set(books.usage(books.pools[name]).nodes)
 
 
 class TestPools:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
-from cidrella.core.decision import Decision, Outcome, Reason
+from cidrella.core.decision import Outcome, Reason
 from cidrella.core.prefix import Family
 from cidrella.core.space import NotHeldError
 from tests.core.build import (
@@ -19,22 +18,10 @@ from tests.core.build import (
     nodes,
     prefix,
     spec,
+    story,
     texts,
+    users,
 )
-
-if TYPE_CHECKING:
-    from cidrella.core.cluster import Cluster
-
-
-def users(books: Cluster, name: str) -> set[str]:
-    """Return the nodes that use a pool."""
-    return set(books.usage(books.pools[name]).nodes)
-
-
-def story(decision: Decision) -> tuple[Outcome, list[str], list[str | None], Reason, str]:
-    """Return all that a decision says, with pools by name."""
-    names = [pool.name if pool else None for pool in decision.pools]
-    return decision.outcome, texts(decision), names, decision.reason, decision.message
 
 
 class TestReservations:

@@ -22,17 +22,13 @@ from tests.core.build import (
     pool,
     prefix,
     spec,
+    users,
 )
 
 if TYPE_CHECKING:
     from cidrella.core.cluster import Cluster
     from cidrella.core.decision import Decision, Node
     from cidrella.core.pool import PoolSpec
-
-
-def users(books: Cluster, name: str) -> set[str]:
-    """Return the nodes that use a pool."""
-    return set(books.usage(books.pools[name]).nodes)
 
 
 @pytest.fixture(params=["one by one", "together"])

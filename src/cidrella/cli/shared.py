@@ -12,7 +12,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 
-from cidrella.app.inventory import ClusterError, InputError, printable, take_inventory, take_services
+from cidrella.app.intake import take_inventory, take_services
+from cidrella.app.inventory import ClusterError, InputError, printable
 from cidrella.core.prefix import Prefix, PrefixError
 
 if TYPE_CHECKING:
