@@ -173,7 +173,7 @@ class Settings(CommonSettings):
     cluster_cidr: str = setting(
         RANGES, "", Group.NODES, "Ranges for Pods: one, or one of each family. Kept in the cluster as a ClusterCIDR."
     )
-    """None, for ClusterCIDR objects are the way to say it; the flag is for those who had the built-in allocator."""
+    """None, for pools in the cluster are the way to say it; the flag is for those who had the built-in allocator."""
     node_cidr_mask_size: int = setting(
         MASK,
         "0",
@@ -202,7 +202,7 @@ class Settings(CommonSettings):
         TEXT,
         AllocatorType.MULTI.value,
         Group.NODES,
-        "Where ranges come from: MultiCIDRRangeAllocator for ClusterCIDR objects, RangeAllocator for --cluster-cidr "
+        "Where ranges come from: MultiCIDRRangeAllocator for pools in the cluster, RangeAllocator for --cluster-cidr "
         "alone, the old way.",
     )
     wait_for_cloud_provider: bool = setting(
