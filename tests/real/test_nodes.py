@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tests.testenv.cluster import Cluster
 
 USER = "system:serviceaccount:kube-system:cidrella"
-SLOW = 5.0
+SLOW = 10.0
 """Seconds. What has waited for so long is next tried, by its own clock alone, in half of that or later: most of it."""
 AT_ONCE = 5.0
 """Seconds. A machine with time to spare takes a tenth of a second; this is for one that has none."""
