@@ -113,7 +113,8 @@ class StoreClient:
 
 
 def _merged(old: object, new: object) -> object:
-    """A merge patch, applied."""
+    """A merge patch, applied: what is null goes."""
     if not isinstance(old, dict) or not isinstance(new, dict):
         return new
-    return old | {key: _merged(old.get(key), value) for key, value in new.items()}
+    merged = old | {key: _merged(old.get(key, {}), value) for key, value in new.items()}
+    return {key: value for key, value in merged.items() if value is not None}

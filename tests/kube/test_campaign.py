@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import random
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,14 +22,17 @@ if TYPE_CHECKING:
 SETTINGS = ElectionSettings()
 
 
+NOTE = "example.com/note"
+
+
 def campaign(identity: str = "a", settings: ElectionSettings = SETTINGS) -> Campaign:
     """A candidate whose pauses are the shortest."""
-    return Campaign(identity, settings, jitter=lambda: 0.0)
+    return Campaign(identity, settings, lambda: 0.0, NOTE)
 
 
-def turn(candidate: Campaign, store: LeaseStore, now: float) -> Ask:
+def turn(candidate: Campaign, store: LeaseStore, now: float, note: str | None = None) -> Ask:
     """One request that arrives, and whose reply does, in no time."""
-    ask = candidate.ask(now, now)
+    ask = candidate.ask(now, now, note)
     try:
         candidate.answered(ask, store.do(ask), now)
     except ApiError as error:
@@ -292,6 +296,84 @@ def test_release_with_a_renewal_under_way() -> None:
     assert campaign().release(100.0, 100.0) is None
 
 
+def noted(store: LeaseStore) -> str | None:
+    """What the note in the Lease says; None where there is none."""
+    return store.lease.metadata.annotations.get(NOTE)
+
+
+def test_a_note_goes_with_a_renewal() -> None:
+    """Pitfall 27: a leader's note is written where it changed, and taken away where it is empty, each by a renewal."""
+    store, leader = LeaseStore(), campaign()
+    turns(leader, store, 100.0)
+    for now, note, carried in ((101.0, "x", True), (102.0, "x", False), (103.0, None, False), (104.0, "", True)):
+        ask = turn(leader, store, now, note)
+        assert ask.verb is Verb.WRITE
+        assert bool(ask.body.metadata.annotations) == carried
+        assert store.lease.terms.renew_time == micro_time(now)
+        assert noted(store) == (None if note == "" else "x")
+        assert leader.note == (noted(store) or "")
+
+
+def test_a_successor_reads_the_note() -> None:
+    """Pitfall 27: who takes a Lease leaves the note alone, and reads in the reply what it said when it was taken."""
+    store, leader, looker = LeaseStore(), campaign(), campaign("b")
+    turns(leader, store, 100.0)
+    turns(looker, store, 100.0)
+    turn(leader, store, 101.0, "early")
+    turns(looker, store, 102.0)
+    late = leader.ask(103.0, 103.0, "late")
+    assert turn(looker, store, 117.0).verb is Verb.WRITE
+    assert looker.leads(117.0)
+    assert (looker.note, noted(store)) == ("early", "early")
+    with pytest.raises(ApiError, match="newer"):
+        store.do(late)
+    assert noted(store) == "early"
+
+
+def test_a_note_in_a_lease_that_was_deleted() -> None:
+    """Pitfall 27: a Lease is made again with its note: by the leader with what it is to say, else with what it said."""
+    store, leader, looker = LeaseStore(), campaign(), campaign("b")
+    turns(leader, store, 100.0)
+    turn(leader, store, 101.0, "x")
+    turns(looker, store, 101.0)
+    store.delete()
+    turn(leader, store, 102.0, "y")
+    turn(leader, store, 102.0, "y")
+    assert noted(store) == "y"
+    store.delete()
+    turns(looker, store, 103.0)
+    assert (store.lease.holder, noted(store)) == ("b", "x")
+
+
+def test_a_note_is_left_behind() -> None:
+    """Pitfall 27: a Lease that is given back keeps its note, as it last was, for whoever takes it."""
+    for note in ("y", None, ""):
+        store, leader = LeaseStore(), campaign()
+        turns(leader, store, 100.0)
+        turn(leader, store, 101.0, "x")
+        leader.resign()
+        ask = leader.release(102.0, 102.0, note)
+        assert ask is not None
+        leader.answered(ask, store.do(ask), 102.0)
+        assert not store.lease.holder
+        assert noted(store) == {"y": "y", None: "x", "": None}[note]
+
+
+def test_who_waits_may_look_more_often() -> None:
+    """F5: a candidate looks as often as it is told to; after a failure, and while it leads, as anybody does."""
+    eager = replace(SETTINGS, look_period=0.25)
+    store, looker = held(), campaign(settings=eager)
+    turns(looker, store, 100.0)
+    assert looker.pause(100.0) == 0.25
+    assert looker.pause(114.9) == pytest.approx(0.1)
+    looker.ask(100.25, 100.25)
+    looker.failed()
+    assert looker.pause(100.25) == 2.0
+    store, leader = LeaseStore(), campaign(settings=eager)
+    turns(leader, store, 100.0)
+    assert leader.pause(100.0) == 2.0
+
+
 @pytest.mark.parametrize(
     ("times", "words"),
     [
@@ -315,7 +397,12 @@ class World:
     Requests may arrive long after their sender gave up on them, and replies while it is stopped.
     """
 
-    def __init__(self, seed: int, candidates: int = 3) -> None:
+    def __init__(self, seed: int, candidates: int = 3, *, noting: bool = False) -> None:
+        self.noting = noting
+        self.promises: dict[Campaign, set[str]] = {}
+        """What each leader wants the note to say: what it found there, and what it has added since."""
+        self.recorded: set[str] = set()
+        """What some leader knows to be in the note."""
         self.random = random.Random(seed)
         self.store = LeaseStore()
         self.now = 1000.0
@@ -323,7 +410,9 @@ class World:
         self._serial = itertools.count()
         self._agenda: list[tuple[float, int, Callable[[], None]]] = []
         self.led = 0
-        self.candidates = [Campaign(f"c{number}", SETTINGS, self.random.random) for number in range(candidates)]
+        self.candidates = [
+            Campaign(f"c{number}", SETTINGS, self.random.random, NOTE if noting else "") for number in range(candidates)
+        ]
         self._stopped_until = dict.fromkeys(self.candidates, 0.0)
         for each in self.candidates:
             self.after(self.random.uniform(0, 3), lambda each=each: self._ask(each))  # type: ignore[misc]
@@ -344,6 +433,7 @@ class World:
     def _check(self) -> None:
         leaders = [each for each in self.candidates if each.leads(self.now)]
         assert len(leaders) <= 1, f"{len(leaders)} lead at {self.now}"
+        assert self.recorded <= set((noted(self.store) or "").split()) if self.recorded else True, "a note was lost"
         self.led += len(leaders)
 
     def _meddle(self) -> None:
@@ -352,7 +442,7 @@ class World:
             choice = self.random.random()
             if choice < 0.5:
                 self._stopped_until[self.random.choice(self.candidates)] = self.now + self.random.choice([1, 9, 11, 40])
-            elif choice < 0.6 and all(each.holder for each in self.candidates):
+            elif choice < 0.6 and not self.noting and all(each.holder for each in self.candidates):
                 self.store.delete()
             elif choice < 0.7 and self.store.data:
                 self.store.put(self.store.data | {"kind": "Lease"})
@@ -365,8 +455,17 @@ class World:
         else:
             action()
 
+    def _note(self, who: Campaign) -> str | None:
+        """What a leader wants the note to say, which is more each time; None for whoever does not lead."""
+        if not self.noting or not who.leads(self.now):
+            self.promises.pop(who, None)
+            return None
+        self.promises.setdefault(who, set(who.note.split())).add(str(next(self._serial)))
+        return " ".join(sorted(self.promises[who]))
+
     def _ask(self, who: Campaign) -> None:
-        ask = who.ask(self.now, self.now)
+        note = self._note(who)
+        ask = who.ask(self.now, self.now, note)
         answered = False
 
         def outcome(action: Callable[[], None]) -> None:
@@ -380,7 +479,7 @@ class World:
             self._when_awake(who, happen)
 
         def arrive() -> None:
-            reply = self._carry_out(who, ask)
+            reply = self._carry_out(who, ask, note)
             if not (self.faulty and self.random.random() < 0.15):
                 self.after(self._travel(), lambda: outcome(reply))
 
@@ -388,14 +487,20 @@ class World:
             self.after(self._travel(), arrive)
         self.after(ask.timeout, lambda: outcome(who.failed))
 
-    def _carry_out(self, who: Campaign, ask: Ask) -> Callable[[], None]:
+    def _carry_out(self, who: Campaign, ask: Ask, note: str | None) -> Callable[[], None]:
         try:
             lease = self.store.do(ask)
         except ApiError as error:
             if error.code == 404 and ask.verb is not Verb.CREATE:
                 return lambda: who.absent(self.now)
             return who.failed
-        return lambda: who.answered(ask, lease, self.now)
+
+        def answer() -> None:
+            who.answered(ask, lease, self.now)
+            if ask.verb is not Verb.READ:
+                self.recorded.update((note or "").split())
+
+        return answer
 
     def _travel(self) -> float:
         return self.random.choice([0.001, 0.01, 0.5, 3.0, 12.0, 30.0] if self.faulty else [0.001, 0.01])
@@ -410,3 +515,15 @@ def test_never_two(seed: int) -> None:
     world.faulty = False
     world.run(100)
     assert sum(each.leads(world.now) for each in world.candidates) == 1
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_no_note_is_lost(seed: int) -> None:
+    """Pitfall 27: what a leader knows to be in the note stays there, whoever leads after it, until a leader drops it.
+
+    The leaders here drop nothing. Their writes arrive late, or after others', or nobody hears that they did.
+    """
+    world = World(seed, noting=True)
+    world.run(1500)
+    assert world.recorded
+    assert world.store.lease.terms.lease_transitions

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cidrella.kube.campaign import Verb
-from cidrella.kube.election import ElectionSettings, Elector, Holder, make_identity, read_holder, steady_clock
+from cidrella.kube.election import ElectionSettings, Elector, Holder, Note, make_identity, read_holder, steady_clock
 from cidrella.kube.errors import ApiError, ConfigError, KubeError, MalformedReplyError, NoAnswerError
 from cidrella.model.lease import micro_time
 from tests.kube.lease_store import LeaseStore, StoreClient
@@ -27,6 +27,7 @@ class Candidate:
     def __init__(self, store: LeaseStore, identity: str) -> None:
         loop = asyncio.get_running_loop()
         self.late = 0.0
+        self.note: str | None = None
         self.client = StoreClient(store)
         self.diary: list[tuple[str, float, int]] = []
         self.elector = Elector(
@@ -35,6 +36,7 @@ class Candidate:
             SETTINGS,
             on_started=lambda: self._note("started"),
             on_stopped=lambda: self._note("stopped"),
+            note=Note("example.com/note", lambda: self.note),
             clock=self.clock,
             wall=loop.time,
             jitter=lambda: 0.0,
@@ -298,6 +300,100 @@ def test_ending_in_the_middle_of_a_renewal() -> None:
             await only.end()
             assert not store.lease.holder
             assert only.client.asked[-3:] == [Verb.WRITE, Verb.READ, Verb.WRITE]
+
+    simulate(scenario())
+
+
+def noted(store: LeaseStore) -> str | None:
+    """What the note in the Lease says; None where there is none."""
+    return store.lease.metadata.annotations.get("example.com/note")
+
+
+def test_recording() -> None:
+    """Pitfall 27: what is to be recorded is written at once; what comes meanwhile goes together in the next write."""
+
+    async def scenario() -> None:
+        store = LeaseStore()
+        async with running(store, "a") as (only,):
+            await asyncio.sleep(9)
+            before, begun = store.version, asyncio.get_running_loop().time()
+            recording = []
+            for number in range(10):
+                only.note = f"upto {number}"
+                recording.append(asyncio.create_task(only.elector.record()))
+                await asyncio.sleep(0.002)
+            assert await recording[0]
+            assert noted(store) == "upto 0"
+            assert await recording[9]
+            assert noted(store) == "upto 9"
+            assert all(await asyncio.gather(*recording))
+            assert store.version - before == 3
+            assert asyncio.get_running_loop().time() - begun < 0.05
+            only.note = ""
+            await asyncio.sleep(0.5)
+            assert noted(store) == "upto 9"
+            await asyncio.sleep(2)
+            assert noted(store) is None
+
+    simulate(scenario())
+
+
+def test_recording_when_replies_are_lost() -> None:
+    """Pitfall 27: what may have been written or not is written again, until a reply says that it is there."""
+
+    async def scenario() -> None:
+        store = LeaseStore()
+        async with running(store, "a") as (only,):
+            await asyncio.sleep(9)
+            only.client.lost, only.note = 3, "x"
+            begun = asyncio.get_running_loop().time()
+            assert await only.elector.record()
+            assert not only.client.lost
+            assert asyncio.get_running_loop().time() - begun < 3
+            assert only.told == ["started"]
+
+    simulate(scenario())
+
+
+def test_recording_and_no_longer_leading() -> None:
+    """Pitfall 27: nothing counts as recorded by whoever stops leading first, or does not lead."""
+
+    async def scenario() -> None:
+        store = LeaseStore()
+        async with running(store, "a", "b") as (first, second):
+            await asyncio.sleep(9)
+            second.note = "never"
+            assert not await second.elector.record()
+            first.note = "kept"
+            assert await first.elector.record()
+            first.client.away, first.note = True, "lost"
+            assert not await first.elector.record()
+            assert first.told == ["started", "stopped"]
+            await until(lambda: second.elector.leading)
+            assert second.elector.noted == "kept"
+            second.note = "kept, too"
+            assert await second.elector.record()
+            assert noted(store) == "kept, too"
+
+    simulate(scenario())
+
+
+def test_the_note_is_left_behind() -> None:
+    """Pitfall 27: a leader that ends writes down what it leaves behind, and releases the Lease at once."""
+
+    async def scenario() -> None:
+        store = LeaseStore()
+        async with running(store, "a", "b") as (first, second):
+            await asyncio.sleep(9)
+            first.note = "left behind"
+            recording = asyncio.create_task(first.elector.record())
+            await asyncio.sleep(0)
+            await first.end()
+            assert not await recording
+            assert not store.lease.holder
+            assert noted(store) == "left behind"
+            await until(lambda: second.elector.leading)
+            assert second.elector.noted == "left behind"
 
     simulate(scenario())
 

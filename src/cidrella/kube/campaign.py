@@ -15,9 +15,12 @@ Rules:
   is on probation: holds it for `lease_duration`, in which the other's deadline passes, and leads only then.
   Who never saw a Lease cannot tell a deleted one from one that never was, and leads at once: do not delete a Lease
   while candidates are being started.
+- A leader may keep a *note* in the Lease, a text in an annotation. Only a write that is also a renewal changes it, so
+  that whoever is not the leader any more cannot; the write that takes a Lease leaves the note alone, and the reply to
+  it tells what it says. Whoever makes a Lease again makes it with the note last seen.
 
 What this does not do: a request that a leader sent for another purpose may still arrive when the leader is none any
-more. To bear that is up to those who send such requests.
+more. To bear that is up to those who send such requests, and what the note is for.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from cidrella.model.lease import API_VERSION, KIND, Lease, LeaseSpec, micro_time
+from cidrella.model.lease import API_VERSION, KIND, Lease, LeaseSpec, annotation_patch, micro_time
 from cidrella.model.objects import ObjectMeta
 
 if TYPE_CHECKING:
@@ -66,6 +69,8 @@ class ElectionSettings:
     """How long a leader goes on after it last sent a renewal that succeeded."""
     retry_period: float = 2.0
     """How often the leader renews, and the others look."""
+    look_period: float = math.inf
+    """How often the others look, where that is to be more often: who looks sees sooner that a Lease was released."""
 
     def __post_init__(self) -> None:
         if not self.retry_period > 0:
@@ -110,10 +115,18 @@ class Campaign:
     place of `ask` to end it. A request of which nothing was heard counts as failed. `leads` may be called at any time.
     """
 
-    def __init__(self, identity: str, settings: ElectionSettings, jitter: Callable[[], float] = random.random) -> None:
+    def __init__(
+        self,
+        identity: str,
+        settings: ElectionSettings,
+        jitter: Callable[[], float] = random.random,
+        note_key: str = "",
+    ) -> None:
         self._identity = identity
         self._settings = settings
         self._jitter = jitter
+        self._note_key = note_key  # the annotation that is the note; "" for none
+        self._note = ""  # what it says in the Lease, as last seen
         self._until = -math.inf  # leads until then
         self._lease: Lease | None = None  # as last seen; None for not there
         self._since = -math.inf  # when it was first seen to be so
@@ -134,6 +147,11 @@ class Campaign:
         """Who holds the Lease, as last seen; "" for nobody."""
         return self._lease.holder if self._lease else ""
 
+    @property
+    def note(self) -> str:
+        """What the note in the Lease says, as last seen; "" where there is none."""
+        return self._note
+
     def wants(self, now: float) -> bool:
         """Whether what was just read calls for a write, without delay."""
         return self._just_read and self._free_at() <= now
@@ -142,8 +160,8 @@ class Campaign:
         """Whether the last request succeeded and left nothing to do but wait."""
         return self._known and not self.wants(now)
 
-    def ask(self, now: float, wall: float) -> Ask:
-        """What to ask now."""
+    def ask(self, now: float, wall: float, note: str | None = None) -> Ask:
+        """What to ask now. A leader says what the note is to say from now on; None leaves it as it is."""
         writes = self._known and (self.wants(now) or self._is_ours())
         self._known = self._just_read = False
         timeout = self._timeout(now)
@@ -151,8 +169,8 @@ class Campaign:
             return Ask(Verb.READ, Lease(), timeout, now)
         if self._lease is None:
             self._probation |= self._since > -math.inf and not self.leads(now)
-            return Ask(Verb.CREATE, self._new_lease(wall), timeout, now)
-        return Ask(Verb.WRITE, self._patch(self._claim(wall)), timeout, now)
+            return Ask(Verb.CREATE, self._new_lease(wall, note), timeout, now)
+        return Ask(Verb.WRITE, self._patch(self._claim(wall), note), timeout, now)
 
     def answered(self, ask: Ask, lease: Lease, now: float) -> None:
         """The reply to a request that succeeded."""
@@ -161,6 +179,7 @@ class Campaign:
         if self._lease is None or self._lease.terms != lease.terms:
             self._since = now
         self._lease = lease
+        self._note = lease.metadata.annotations.get(self._note_key, "")
         ours = self._is_ours()
         # What was written on top of an older Lease cannot arrive any more.
         self._claims.clear()
@@ -195,14 +214,19 @@ class Campaign:
             pause = shortest * (1 + self._jitter()) if self._failed else usual
             left = self._until - now
             return pause if pause + shortest < left else left + _TICK  # a request needs some time, too
-        return min(usual, self._free_at() - now) if self._just_read else usual
+        if not self._just_read:
+            return usual
+        return min(usual, self._settings.look_period * (1 + (JITTER - 1) * self._jitter()), self._free_at() - now)
 
     def resign(self) -> None:
         """Stop leading."""
         self._until = -math.inf
 
-    def release(self, now: float, wall: float) -> Ask | None:
-        """What to ask to give the Lease back: a read if that is needed first, None if there is nothing to give."""
+    def release(self, now: float, wall: float, note: str | None = None) -> Ask | None:
+        """What to ask to give the Lease back: a read if that is needed first, None if there is nothing to give.
+
+        The note stays in it, and says what whoever led has to leave behind; None leaves it as it is.
+        """
         if not (self._renewed or self._claims) or (self._known and not self._is_ours()):
             return None
         if self._probation or now < self._leads_from:
@@ -211,7 +235,7 @@ class Campaign:
         if not known:
             return Ask(Verb.READ, Lease(), self._settings.renew_deadline, now)
         nobody = LeaseSpec(holder_identity="", lease_duration_seconds=1, renew_time=micro_time(wall))
-        return Ask(Verb.WRITE, self._patch(nobody), self._settings.renew_deadline, now)
+        return Ask(Verb.WRITE, self._patch(nobody, note), self._settings.renew_deadline, now)
 
     def _is_ours(self) -> bool:
         """Whether the Lease was last seen as we wrote it."""
@@ -250,11 +274,14 @@ class Campaign:
         self._claims.append(renewed)
         return claim
 
-    def _patch(self, spec: LeaseSpec) -> Lease:
+    def _patch(self, spec: LeaseSpec, note: str | None) -> Lease:
         """A merge patch that fails if the Lease has changed."""
         assert self._lease is not None
-        return Lease(metadata=ObjectMeta(resource_version=self._lease.version), spec=spec)
+        annotations = {} if note is None or note == self._note else annotation_patch(self._note_key, note)
+        return Lease(metadata=ObjectMeta(resource_version=self._lease.version, annotations=annotations), spec=spec)
 
-    def _new_lease(self, wall: float) -> Lease:
-        name = ObjectMeta(name=self._settings.name)
-        return Lease(api_version=API_VERSION, kind=KIND, metadata=name, spec=self._claim(wall))
+    def _new_lease(self, wall: float, note: str | None) -> Lease:
+        text = self._note if note is None else note
+        annotations = {self._note_key: text} if text else {}
+        metadata = ObjectMeta(name=self._settings.name, annotations=annotations)
+        return Lease(api_version=API_VERSION, kind=KIND, metadata=metadata, spec=self._claim(wall))

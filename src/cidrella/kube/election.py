@@ -7,13 +7,15 @@ Rules, on top of those of `campaign`, which decides:
 - Stop leading first, ask later: a deadline that has passed is told (`on_stopped`) before anything else is sent,
   and before an answer that came in meanwhile counts.
 - No refusal and no outage ends it, however long: it is told in `trouble`, and the next turn comes.
-- Whoever cancels `run` gets the Lease released, if the API can be reached within `RELEASE_SECONDS`; unless it is to be
-  kept, because of requests that may still take effect.
+- Whoever cancels `run` gets the Lease released, if the API can be reached within `RELEASE_SECONDS`.
+- Whoever leads may keep a note in the Lease, and wait until it is there (`record`). That takes a renewal out of turn;
+  those who want one while another is under way share the next.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import secrets
 import socket
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 
     from cidrella.kube.client import Client
 
-__all__ = ["ElectionSettings", "Elector", "Holder", "make_identity", "read_holder", "steady_clock"]
+__all__ = ["ElectionSettings", "Elector", "Holder", "Note", "make_identity", "read_holder", "steady_clock"]
 
 RELEASE_SECONDS: Final = 2.0
 """What giving the Lease back may take: more would keep a process that is told to end."""
@@ -52,6 +54,16 @@ def steady_clock() -> float:
     return time.monotonic() if boottime is None else time.clock_gettime(boottime)
 
 
+class Note(NamedTuple):
+    """What a leader keeps in the Lease for its successor: under which annotation, and what it is to say right now.
+
+    None from `read` leaves what is there as it is, and "" takes it away. It is called for each write of a leader.
+    """
+
+    key: str
+    read: Callable[[], str | None]
+
+
 class Elector:
     """One candidate for the Lease. `on_started` and `on_stopped` are called in turn, from within `run`.
 
@@ -66,6 +78,7 @@ class Elector:
         *,
         on_started: Callable[[], None],
         on_stopped: Callable[[], None],
+        note: Note | None = None,
         clock: Callable[[], float] = steady_clock,
         wall: Callable[[], float] = time.time,
         jitter: Callable[[], float] = random.random,
@@ -77,9 +90,13 @@ class Elector:
         self._on_stopped = on_stopped
         self._clock = clock
         self._wall = wall
-        self._campaign = Campaign(identity, settings, jitter)
+        self._note = note
+        self._campaign = Campaign(identity, settings, jitter, note.key if note else "")
         self._told = False
-        self._kept = False
+        self._callers: list[tuple[int, asyncio.Future[bool]]] = []
+        """Those who want the note to be written, each with its number."""
+        self._numbered = 0
+        self._stirred = asyncio.Event()
         self._trouble = ""
         self._logged: tuple[object, ...] = ()
 
@@ -98,26 +115,52 @@ class Elector:
         """Why the Lease cannot be read or written, for people; "" while it can."""
         return self._trouble
 
-    def keep(self) -> None:
-        """Leave the Lease to run out when `run` is cancelled, as if this process had died: others are to wait."""
-        self._kept = True
+    @property
+    def noted(self) -> str:
+        """What the note in the Lease says, as last seen; to who begins to lead, what its predecessors left there."""
+        return self._campaign.note
+
+    async def record(self) -> bool:
+        """Wait until the Lease holds the note as it is now, or as it became since. False if leading ends first."""
+        if not self.leading:
+            return False
+        self._numbered += 1
+        caller = asyncio.get_running_loop().create_future()
+        self._callers.append((self._numbered, caller))
+        self._stirred.set()
+        return await caller
 
     async def run(self) -> None:
-        """Stand for election, for ever. When cancelled: stops leading, then gives the Lease back unless it is kept."""
+        """Stand for election, for ever. When cancelled: stops leading, then gives the Lease back."""
         try:
             while True:
                 await self._turn()
-                await asyncio.sleep(self._campaign.pause(self._clock()))
+                await self._rest()
         finally:
+            note = self._read_note()
             self._campaign.resign()
             self._tell()
-            if not self._kept:
-                await self._release()
+            await self._release(note)
+
+    async def _rest(self) -> None:
+        """Wait until it is time to ask again: at once if somebody wants the note written and nothing went wrong."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self._campaign.pause(self._clock())
+        while not (self._callers and self._campaign.at_rest(self._clock())) and (left := until - loop.time()) > 0:
+            self._stirred.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await self._stirred.wait()
+
+    def _read_note(self) -> str | None:
+        """What the note is to say; None while it is not ours to write."""
+        return self._note.read() if self._note and self._told and self.leading else None
 
     async def _turn(self) -> None:
         """Ask once, and draw the consequences."""
         self._tell()
-        ask = self._campaign.ask(self._clock(), self._wall())
+        note, carried = self._read_note(), self._numbered
+        ask = self._campaign.ask(self._clock(), self._wall(), note)
         try:
             lease = await self._send(ask)
         except KubeError as error:
@@ -126,9 +169,18 @@ class Elector:
         else:
             self._tell()
             self._campaign.answered(ask, lease, self._clock())
+            if note is not None and ask.verb is not Verb.READ and self.leading:
+                self._settle(carried, True)
         if self._campaign.at_rest(self._clock()):
             self._well()
         self._tell()
+
+    def _settle(self, carried: int, recorded: bool) -> None:
+        """Tell those who wanted the note written, up to a number, whether it was."""
+        for number, caller in self._callers:
+            if number <= carried and not caller.done():
+                caller.set_result(recorded)
+        self._callers = [each for each in self._callers if each[0] > carried]
 
     async def _send(self, ask: Ask) -> Lease:
         """Send a request. Raises KubeError, also when it takes longer than it may."""
@@ -179,13 +231,14 @@ class Elector:
             self._on_started()
         else:
             _log.info("no longer leading", identity=self._identity, holder=self.holder, trouble=self._trouble)
+            self._settle(self._numbered, False)
             self._on_stopped()
 
-    async def _release(self) -> None:
+    async def _release(self, note: str | None) -> None:
         """Give the Lease back, if it may be ours and the API can be reached in time."""
         try:
             async with asyncio.timeout(RELEASE_SECONDS):
-                while ask := self._campaign.release(self._clock(), self._wall()):
+                while ask := self._campaign.release(self._clock(), self._wall(), note):
                     await self._release_step(ask)
         except (KubeError, TimeoutError) as error:
             _log.warning("the lease could not be released; it ends by itself", error=str(error))

@@ -9,7 +9,7 @@ Rules:
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, cast
 
 from msgspec import Struct, field
 
@@ -61,6 +61,11 @@ def leases_path(namespace: str) -> str:
 def lease_path(namespace: str, name: str) -> str:
     """One Lease."""
     return f"{leases_path(namespace)}/{name}"
+
+
+def annotation_patch(key: str, text: str) -> dict[str, str]:
+    """The annotations of a merge patch that sets one of them, or takes it away if the text is empty."""
+    return {key: text or cast("str", None)}  # to a merge patch, null is what is to go
 
 
 def micro_time(seconds: float) -> str:
