@@ -5,6 +5,8 @@ Rules:
 - Facts come from outside (`observe`, `forget`, `add_pool`, …), decisions from here (`decide_many`). Nothing here
   guesses what the API did: a reservation is held until somebody says that it happened (`observe`), that it did not
   (`cancel`), or that the node is gone (`forget`) (N9).
+- What others decided and may have sent is taken in as if it had been decided here (`adopt`), or, where it could not be
+  given any more, kept from everybody else as long as it may land (`hold`).
 - What a node holds is what its podCIDRs say (N2). Labels play no part in it, and neither do pools: blocks found on a
   node are held whether or not a pool contains them, and stay held when a pool goes.
 - Which pool a block counts towards is a function of the facts alone (P3), and is worked out anew when pools come or go.
@@ -52,6 +54,15 @@ class _Account:
     """For each block, the pool that it counts towards."""
 
 
+class Hold(str):
+    """The holder of blocks that a write may yet give to a node, beside what the node holds: for people to read.
+
+    It has an account like a node, and no name that a node can have.
+    """
+
+    __slots__ = ()
+
+
 class Cluster:
     """Pools, service ranges and nodes over one address space per family (A1).
 
@@ -72,6 +83,8 @@ class Cluster:
         self._atlas = Atlas()
         self._planner = Planner(self._index, tuple(self.spaces.values()))
         self._accounts: dict[str, _Account] = {}
+        self._holds: dict[str, list[Hold]] = {}
+        """What may yet land on nodes, by the node's name; all of one uid."""
         self._changes = 0
         """Of the pools that give: those after which a node that waits may be served."""
 
@@ -187,13 +200,13 @@ class Cluster:
         if node.pod_cidrs != tuple(map(str, account.blocks)):
             return False
         account.givers = ()
+        self._drop_holds(node.name)
         return True
 
     def _take_in(self, node: Node, blocks: tuple[Prefix, ...], unreadable: tuple[str, ...]) -> None:
-        account = self._accounts.get(node.name)
-        if account is not None and account.uid != node.uid:
+        if self._known_uid(node.name) not in {None, node.uid}:
             self.forget(node.name)
-            account = None
+        account = self._accounts.get(node.name)
         if node.pod_cidrs:
             for block in blocks:
                 self.spaces[block.family].occupy(block, node.name)
@@ -203,9 +216,23 @@ class Cluster:
                     self.spaces[block.family].release(block, node.name)
             account = self._accounts[node.name] = _Account(node.uid, node.pool, blocks, unreadable)
             self._count(node.name, account)
+            self._drop_holds(node.name)
+
+    def _known_uid(self, name: str) -> str | None:
+        """Which node of a name the books are about; None where they have nothing of any."""
+        account = self._accounts.get(name)
+        if account is None and name in self._holds:
+            account = self._accounts[self._holds[name][0]]
+        return None if account is None else account.uid
+
+    def _drop_holds(self, name: str) -> None:
+        """Nothing can land on a node any more: it has podCIDRs, which nobody can change, or is gone."""
+        for hold in self._holds.pop(name, ()):
+            self.forget(hold)
 
     def forget(self, name: str) -> None:
         """A node is gone from the API: its blocks are free (N8). No error for one that holds nothing."""
+        self._drop_holds(name)
         account = self._accounts.pop(name, None)
         if account is not None:
             self._uncount(name, account)
@@ -225,6 +252,51 @@ class Cluster:
         for block, giver in zip(account.blocks, account.givers, strict=True):
             assert giver is not None
             giver.view(block.family).take_back(block, name)
+
+    def adopt(self, node: Node, pool_name: str, blocks: Sequence[Prefix]) -> bool:
+        """Reserve for a node without podCIDRs what somebody else decided to give it, as `pool_name` and blocks say.
+
+        Only if it could be given now: nobody holds it, and the pools that are named give, and would give just that.
+        False where it could not, or where the node holds something: then it is for `hold`.
+        """
+        pools = [self._pools.get(name) for name in pool_name.split(",")]
+        giving = {view.family: pool for pool in pools if pool is not None and pool.spec.gives for view in pool.views}
+        givers = tuple(giving.get(block.family) for block in blocks)
+        fits = len(giving) == len(blocks) == len({block.family for block in blocks}) and all(
+            pool is not None and _would_give(pool, block) for pool, block in zip(givers, blocks, strict=True)
+        )
+        if not fits or None in pools or node.name in self._accounts:
+            return False
+        if any(True for block in blocks for _ in self.spaces[block.family].holdings(block)):
+            return False
+        for block in blocks:
+            self.spaces[block.family].occupy(block, node.name)
+        account = self._accounts[node.name] = _Account(node.uid, pool_name, tuple(blocks), givers=givers)
+        self._count(node.name, account)
+        return True
+
+    def hold(self, node: Node, pool_name: str, blocks: Sequence[Prefix]) -> None:
+        """Give nobody else what may yet land on a node without podCIDRs, until it has some or is gone.
+
+        That is kept beside whatever else the node holds or others hold, and counts as use of its pool: whichever lands
+        first, no other can.
+        """
+        distinct = tuple(dict.fromkeys(blocks))
+        hold = Hold(f"{node.name} ({', '.join(map(str, distinct))} may yet be written)")
+        if hold in self._accounts:
+            return
+        for block in distinct:
+            self.spaces[block.family].occupy(block, hold)
+        account = self._accounts[hold] = _Account(node.uid, pool_name, distinct)
+        self._count(hold, account)
+        self._holds.setdefault(node.name, []).append(hold)
+
+    def holds_kept(self) -> Iterator[tuple[str, str, tuple[Prefix, ...]]]:
+        """What `hold` was told and is not over: the node's uid, the pools' names and the blocks of each."""
+        for holds in self._holds.values():
+            for hold in holds:
+                account = self._accounts[hold]
+                yield account.uid, account.annotation, account.blocks
 
     def decide(self, node: Node, *, wait_for_labels: bool = True) -> Decision:
         """`decide_many` for one node."""
@@ -278,11 +350,14 @@ class Cluster:
         return [(block, pool) for block, pool in zip(account.blocks, account.pools, strict=True) if pool is not None]
 
     def conflicts(self, name: str) -> Iterator[Holding]:
-        """What others hold of a node's addresses (N6, A7), as it is found: there may be many."""
+        """What others hold of a node's addresses (N6, A7), as it is found: there may be many.
+
+        What only may land somewhere is no conflict yet.
+        """
         found: set[Holding] = set()
         for block in self._accounts[name].blocks:
             for holding in self.spaces[block.family].holdings(block):
-                if holding.holder != name and holding not in found:
+                if holding.holder != name and holding not in found and not isinstance(holding.holder, Hold):
                     found.add(holding)
                     yield holding
 
@@ -296,6 +371,9 @@ class Cluster:
         }, "the space and the books differ"
         for name, account in self._accounts.items():
             assert account.pools == self._pools_of(account), f"{name} counts towards the wrong pool"
+        assert {hold for holds in self._holds.values() for hold in holds} == {
+            name for name in self._accounts if isinstance(name, Hold)
+        }
         for pool in self._pools.values():
             users = {name for name, account in self._accounts.items() if pool in account.pools}
             assert set(self._usage[pool.name].nodes) == users
@@ -361,6 +439,12 @@ _HELD_BACK = {
     Reason.TERMINATING: "it is being deleted, and is given none",
     Reason.UNINITIALIZED: "its cloud provider has yet to initialise it, and may add labels that choose its pool",
 }
+
+
+def _would_give(pool: Pool, block: Prefix) -> bool:
+    """Whether a block is one of those that a pool hands out."""
+    view = pool.view(block.family)
+    return view.length == block.length and view.block_range.contains(block)
 
 
 def _held_back(node: Node, wait_for_labels: bool) -> bool:
