@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 
 from cidrella import __version__
-from cidrella.app.running import run_controller
+from cidrella.app.running import UNSAFE, run_controller
 from cidrella.app.settings import Settings
 from cidrella.app.sources import read_settings
 from tests.app.around import Ran, standing_in, write_kubeconfig
@@ -28,6 +28,7 @@ class ControllerSettings:
     flags: Any
     identity: str
     election: Any
+    records: bool
 
 
 class Controller:
@@ -176,3 +177,15 @@ def test_no_way_to_a_cluster(
     assert ran.code == 2
     assert len(ran.lines) == 1
     assert Controller.made == []
+
+
+def test_intents_are_recorded(
+    kubeconfig: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pitfall 27: what is sent is recorded before, unless a variable that no flag stands for says otherwise, loudly."""
+    monkeypatch.setattr(Controller, "work", stop)
+    for unsafe in ("", "1"):
+        monkeypatch.setenv(UNSAFE, unsafe)
+        ran = run(capfd, kubeconfig, "--bind-address=127.0.0.1:0")
+        assert Controller.made[-1].settings.records == (not unsafe)
+        assert any("may be given twice" in line["event"] for line in ran.lines) == bool(unsafe)

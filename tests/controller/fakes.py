@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from cidrella.controller.allocation import Allocation
+from cidrella.controller.intents import Intents
 from cidrella.controller.metrics import Metrics
 from cidrella.core.cluster import Cluster
 from cidrella.kube.duty import Duty
@@ -45,11 +46,12 @@ class _Quiet:
 class Office:
     """Nodes being served, with everything that takes."""
 
-    def __init__(self, fake: FakeClient) -> None:
+    def __init__(self, fake: FakeClient, record: Callable[[], Awaitable[bool]] | None = None) -> None:
         self.cluster = Cluster()
         self.nodes: dict[str, Node] = {}
         self.duty = Duty(lambda: True)
         self.limit = AdaptiveLimit()
+        self.intents = Intents(self.cluster, record)
         self.failures: list[BaseException] = []
         self.allocation = Allocation(
             fake.client,
@@ -59,6 +61,7 @@ class Office:
             cast("Findings", _Quiet()),
             Metrics(),
             self.limit,
+            self.intents,
             books_changed=self._wake,
             pools_settled=_at_once,
             fail=self.failures.append,

@@ -85,8 +85,9 @@ def test_replicas_come_and_go(site: Site, record_property: Callable[[str, object
     serve(site, "n5")
     for how, seconds in (("told", told), ("killed", died), ("frozen", frozen)):
         record_property(f"seconds until the other leads, {how}", round(seconds, 2))
-    assert told < died
+    assert told < 1
     assert min(died, frozen) > LEASE_SECONDS - 1
+    assert max(died, frozen) < LEASE_SECONDS + 2
 
 
 def test_the_api_server_is_away_for_longer_than_the_lease(site: Site) -> None:
@@ -137,23 +138,23 @@ def test_the_api_server_is_away_for_longer_than_the_lease(site: Site) -> None:
 
 
 def test_a_write_that_lands_after_the_end(site: Site) -> None:
-    """N9, F5, A1: a leader that ends with a block still under way keeps its lease, so that nobody else gives the block.
+    """N9, F5, A1: a leader that ends with a block still under way says so in the lease, and hands over at once.
 
     The pool has one block. The leader sends it to one node, slowly; to its successor, another one would come first.
     """
     site.create_pool("pool", ipv4="10.1.0.0/24")
-    lease = [f"--leader-elect-{each}" for each in ("lease-duration=6s", "renew-deadline=4s", "retry-period=500ms")]
     with behind_proxy(site) as behind:
         late = behind.proxy.add(delay(3.5, even_if_gone=True), method="PATCH", path=NODE_PATCH, nth=1)
-        leader, standby = leader_and_standby(behind.run(*lease), behind.run(*lease))
+        leader, standby = leader_and_standby(behind.run(*SHORT_LEASE), behind.run(*SHORT_LEASE))
         taint = {"key": UNINITIALIZED, "effect": "NoSchedule"}
         site.create_node("held-back", taints=[taint])
         site.create_node("slow")
         behind.proxy.wait_for(lambda entry: entry.rule is late)
         site.admin.patch(f"{NODES}/held-back", {"spec": {"taints": None}})
+        began = time.monotonic()
         leader.stop()
-        assert holder(site)
         eventually(lambda: leads(standby))
+        assert time.monotonic() - began < 1.5
         assert site.wait_served("slow") == {"slow": ["10.1.0.0/24"]}
         site.wait_event("CIDRNotAvailable", "held-back")
         assert site.blocks("held-back") == []

@@ -5,7 +5,8 @@ What is heavy is imported here, when it is wanted: the other commands start with
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from cidrella.model.flags import IpamFlags
 
 _log = structlog.get_logger()
+
+UNSAFE: Final = "CIDRELLA_UNSAFE_WITHOUT_INTENTS"
+"""A variable of the environment, for tests alone: nothing is recorded before it is sent, to show what that prevents."""
 
 
 def run_controller(settings: Settings, warnings: Sequence[str] = ()) -> int:
@@ -42,7 +46,10 @@ async def _run(settings: Settings, access: Access, lifetime: Lifetime) -> int:
 
     metrics = Metrics()
     async with Client(access, timeout=settings.api_timeout, observe=metrics.observe_request) as client:
-        told = ControllerSettings(flags=settings.ipam, identity=make_identity(), election=settings.election)
+        records = not os.environ.get(UNSAFE)
+        if not records:
+            _log.warning("blocks are sent without being recorded, and may be given twice", because=UNSAFE)
+        told = ControllerSettings(settings.ipam, make_identity(), settings.election, records=records)
         controller = Controller(client, told, metrics)
         probes = Probes(*settings.bind_address, readiness=controller.readiness, registry=metrics.registry)
         async with listening(probes, "--bind-address", settings.bind_address):

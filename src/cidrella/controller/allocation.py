@@ -2,14 +2,17 @@
 
 Theory of operation:
 
-- A node without podCIDRs is queued by name. Whoever takes a name decides at once, on the event loop and without a lock;
-  what comes out is a reservation in the books. The PATCH then goes out beside many others, as many as the API server
-  takes well (`AdaptiveLimit`). A name stays in hand until its write is settled, so that a node is never decided twice.
+- A node without podCIDRs is queued by name. Names are taken many at a time and decided on at once, on the event loop
+  and without a lock; what comes out are reservations in the books. They are recorded in the Lease, all by one write
+  (`Intents`), and only then sent: each PATCH beside others, as many as the API server takes well (`AdaptiveLimit`).
+  While they go out, the next are recorded. A name stays in hand until its write is settled, so that a node is never
+  decided twice. Where there is no Lease, names are taken as slots are free, and sent at once.
 - A reservation ends in one of these ways, and no other: the watch shows the node with podCIDRs, ours or others' (N3);
-  the node is gone (N8); every PATCH that carried it was definitely refused (N9); this process did not lead for a
-  while, and finds when it does again that somebody else was given the addresses.
-- A PATCH whose outcome is unknown may land at any time, also after a later one was refused. From then on only the first
-  two ways are open, and the same block is sent again until one of them happens.
+  the node is gone (N8); it was never sent, or every PATCH that carried it was definitely refused (N9); this process
+  leads, perhaps again, and it could not be given any more: then it is held instead (`intents.take_over`).
+- A PATCH whose outcome is unknown, or that another leader may have sent, may land at any time, also after a later one
+  was refused. From then on only the first two ways are open, and the same block is sent again until one of them
+  happens.
 - A node that no pool can serve waits: it is tried again with growing delays, and at once when the books say that there
   is an opening, or when the node itself changes (N4).
 """
@@ -17,6 +20,7 @@ Theory of operation:
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -31,9 +35,10 @@ from cidrella.model.objects import NODES_PATH, POOL_ANNOTATION
 from cidrella.model.reading import read_node
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from cidrella.controller.findings import Findings
+    from cidrella.controller.intents import Intent, Intents
     from cidrella.controller.metrics import Metrics
     from cidrella.core.cluster import Cluster
     from cidrella.core.decision import Decision, Node
@@ -64,6 +69,7 @@ class Allocation:
         findings: Findings,
         metrics: Metrics,
         limit: AdaptiveLimit,
+        intents: Intents,
         *,
         pools_settled: Callable[[], Awaitable[None]],
         fail: Callable[[BaseException], None],
@@ -79,6 +85,7 @@ class Allocation:
         self._findings = findings
         self._metrics = metrics
         self._limit = limit
+        self._intents = intents
         self._pools_settled = pools_settled
         self._fail = fail
         """Called with an error that nobody foresaw."""
@@ -95,7 +102,10 @@ class Allocation:
         self.waiting: set[str] = set()
         """Those of them that no pool could serve when they were last tried."""
         self._uncertain: set[str] = set()
-        """Those with a PATCH of unknown outcome, which may still land."""
+        """Those with a PATCH that may still land, for its outcome is unknown or another leader may have sent it."""
+        self._outbox: deque[tuple[Node, Decision, Intent]] = deque()
+        """What is recorded, and is to be sent when there is a slot."""
+        self._filled = asyncio.Event()
         self._written: dict[str, str] = {}
         """The uids of those whose PATCH succeeded, and of which the watch has yet to tell."""
         self._writes: dict[str, asyncio.Task[KubeError | None]] = {}
@@ -126,20 +136,71 @@ class Allocation:
 
     async def run(self) -> None:
         """Serve nodes, for ever."""
+        async with asyncio.TaskGroup() as both:
+            both.create_task(self._decide())
+            both.create_task(self._empty_outbox())
+
+    async def _decide(self) -> None:
         while True:
             await self._duty.wait()
-            slots = await self._limit.wait()
-            names = await self.queue.take(slots)
+            names = await self.queue.take(await self._room())
             await self._pools_settled()
-            await self._limit.wait()  # the API server may have asked for a pause meanwhile
+            if not self._intents.records:
+                await self._limit.wait()  # the API server may have asked for a pause meanwhile
             if self._duty.on:
-                self._serve(names)
+                await self._record(self._serve(names))
                 await asyncio.sleep(0)  # thousands may be tried in vain, and others have work to do
             else:
-                for name in names:
-                    self.queue.done(name)
-                    self.queue.add(name)
+                self._put_back(names)
                 await asyncio.sleep(_PAUSE)
+
+    async def _room(self) -> int:
+        """How many nodes may be decided on now."""
+        return await (self._intents.room() if self._intents.records else self._limit.wait())
+
+    async def _record(self, decided: list[tuple[Node, Decision, Intent]]) -> None:
+        """Have what was decided recorded, and see to it that it is sent. What was recorded before does not wait."""
+        fresh = [each for each in decided if not self._hand_on(each)]
+        if not fresh:
+            return
+        await self._intents.record()
+        # What is not recorded now never will be: the lease was lost, or the node is gone.
+        self._put_back([each[0].name for each in fresh if not self._hand_on(each)])
+
+    def _hand_on(self, each: tuple[Node, Decision, Intent]) -> bool:
+        """Have something sent, if it is recorded."""
+        node, _, intent = each
+        if not self._intents.is_recorded(node.name, intent):
+            return False
+        self._outbox.append(each)
+        self._filled.set()
+        return True
+
+    async def _empty_outbox(self) -> None:
+        """Send what is recorded, as fast as the API server takes it well."""
+        while True:
+            await self._filled.wait()
+            for _ in range(min(await self._limit.wait(), len(self._outbox))):
+                self._send_if_still(*self._outbox.popleft())
+            if not self._outbox:
+                self._filled.clear()
+
+    def _send_if_still(self, node: Node, decision: Decision, intent: Intent) -> None:
+        """Send what was recorded a moment ago, unless something came in between."""
+        if not self._duty.on or self._intents.get(node.name) is not intent:
+            self._put_back([node.name])
+        elif self._may_land(node) or all(pool is not None and pool.spec.gives for pool in decision.pools):
+            self._send(node, decision)
+        else:
+            self._refused(node)
+            self._put_back([node.name])
+
+    def _put_back(self, names: Iterable[str]) -> None:
+        """Look again at nodes that were taken, if there is anything to look at."""
+        for name in names:
+            self.queue.done(name)
+            if name in self.pending:
+                self.queue.add(name)
 
     async def finish(self, seconds: float) -> bool:
         """Let the writes that are out there come home, for so long at most. Whether none is left that may yet land."""
@@ -148,20 +209,23 @@ class Allocation:
         return not self._writes and not self._uncertain
 
     def suspend(self) -> None:
-        """This process no longer leads. What is reserved stays so: what was sent may land, and it may lead again."""
+        """This process no longer leads. What was sent may land, and stays reserved, as does what another may send."""
         for write in self._writes.values():
             write.cancel()
+        for name in self._intents.end():
+            self._cluster.cancel(name)
+        self._put_back([node.name for node, _, _ in self._outbox])
+        self._outbox.clear()
         self.waiting.clear()
 
-    def resume(self) -> None:
-        """This process leads, and knows what there is. What it once meant to give, and cannot any more, it gives up."""
-        for name in self._cluster.reserved():
-            # A block of it may be in no pool any more, or be somebody else's.
-            found = next(self._cluster.findings(name), None)
-            if found is not None or not all(pool.spec.gives for _, pool in self._cluster.uses(name)):
-                self._cluster.cancel(name)
-                self._uncertain.discard(name)
-                self._written.pop(name, None)
+    def resume(self, inherited: Iterable[Intent] = ()) -> None:
+        """This process leads, and knows what there is. It takes in what its predecessors, or itself, may have sent."""
+        sent = self._intents.begin(self._nodes, inherited, adopts=self._serves)
+        reserved = set(self._cluster.reserved())
+        self._uncertain = (self._uncertain & reserved).union(sent)
+        self._written = {name: uid for name, uid in self._written.items() if name in reserved}
+        if len(self._intents):
+            _log.info("blocks may have been sent to nodes before", to_nodes=len(sent), entries=len(self._intents))
         for name in self.pending if self._serves else ():
             self.queue.add(name)
 
@@ -170,10 +234,12 @@ class Allocation:
         self.waiting.discard(name)
         self._uncertain.discard(name)
         self._written.pop(name, None)
+        self._intents.drop(name)
         self.queue.forget(name)
 
-    def _serve(self, names: list[str]) -> None:
-        """Decide on nodes that were taken, and send off what was decided."""
+    def _serve(self, names: list[str]) -> list[tuple[Node, Decision, Intent]]:
+        """Decide on nodes that were taken. What was decided comes back to be recorded, or is sent off."""
+        decided: list[tuple[Node, Decision, Intent]] = []
         wanting = [node for name in names if (node := self._nodes.get(name)) is not None and self._lacks_blocks(node)]
         if len(wanting) == 1:
             decisions = [self._cluster.decide(wanting[0], wait_for_labels=self._wait_for_labels)]
@@ -184,10 +250,15 @@ class Allocation:
         for node, decision in zip(wanting, decisions, strict=True):
             if decision.outcome is Outcome.ASSIGNED:
                 self.waiting.discard(node.name)
-                self._send(node, decision)
+                intent = self._intents.add(node, decision)
+                if intent is None:
+                    self._send(node, decision)
+                else:
+                    decided.append((node, decision, intent))
             else:
                 self.queue.done(node.name)
                 self._let_wait(node, decision)
+        return decided
 
     def _lacks_blocks(self, node: Node) -> bool:
         """Whether a node has none, and none were written that the watch has yet to tell of."""
@@ -224,7 +295,9 @@ class Allocation:
     async def _write(self, node: Node, decision: Decision) -> KubeError | None:
         """Write and settle what became of it; what went wrong, if anything."""
         if not self._duty.on:
-            self._refused(node)
+            # What is recorded another may send by now.
+            if not self._intents.records:
+                self._refused(node)
             return None
         try:
             await self._patch(node, decision)
@@ -246,6 +319,7 @@ class Allocation:
         await self._client.patch(path, body, Receipt, content_type=STRATEGIC_PATCH, accept=METADATA_ONLY)
         if self._cluster.is_reserved(node.name, node.uid):
             self._written[node.name] = node.uid
+            self._intents.drop(node.name)
         self.queue.forget(node.name)
         since = self.pending.get(node.name)
         now = asyncio.get_running_loop().time()
@@ -293,8 +367,12 @@ class Allocation:
         if self._cluster.is_reserved(node.name, node.uid):
             self._uncertain.add(node.name)
 
+    def _may_land(self, node: Node) -> bool:
+        return node.name in self._uncertain
+
     def _refused(self, node: Node) -> None:
         """What was reserved is free again, unless an earlier PATCH with it may still land."""
-        if node.name not in self._uncertain and self._cluster.is_reserved(node.name, node.uid):
+        if not self._may_land(node) and self._cluster.is_reserved(node.name, node.uid):
             self._cluster.cancel(node.name)
+            self._intents.drop(node.name)
             self._books_changed()

@@ -6,15 +6,14 @@ Theory of operation:
   on the event loop; then those are told whose work may follow from it. Nothing here waits.
 - All of that happens in every replica, so that a standby is warm. Only the one on duty writes. It takes up duty when it
   leads and has listed everything since it began to: its predecessor may have given blocks that no watch has told of
-  yet (F3, F5).
-- Losing the lease lays duty down first. What was reserved stays so: what was sent may land. When this replica leads
-  again, it gives up what somebody else was given meanwhile.
+  yet (F3, F5). What its predecessor may have sent, and what did not arrive by then, stands in the Lease (`intents`).
+- Losing the lease lays duty down first. What was recorded there stays reserved: what was sent may land.
 """
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -25,13 +24,14 @@ from cidrella.controller.finalizers import Finalizers
 from cidrella.controller.findings import Findings
 from cidrella.controller.flagspool import ensure_flags_pool
 from cidrella.controller.installed import look_at_crd
+from cidrella.controller.intents import ANNOTATION, Intents, decode
 from cidrella.controller.pools import Pools
 from cidrella.controller.status import StatusWriter
 from cidrella.controller.together import Together
 from cidrella.core.cluster import Cluster
 from cidrella.core.pool import PoolSpec
 from cidrella.kube.duty import Duty
-from cidrella.kube.election import Elector
+from cidrella.kube.election import Elector, Note
 from cidrella.kube.events import Recorder, Reference
 from cidrella.kube.limiter import AdaptiveLimit
 from cidrella.kube.parts import run_parts
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from cidrella.controller.installed import Installed
+    from cidrella.controller.intents import Intent
     from cidrella.controller.metrics import Metrics
     from cidrella.core.decision import Node
     from cidrella.core.prefix import Prefix
@@ -62,8 +63,16 @@ CLUSTER_CIDR_FLAG = "--cluster-cidr"
 SERVICE_RANGE_FLAG = "--service-cluster-ip-range"
 _SHARING = 100
 """Nodes of one batch whose neighbours are told, too: where thousands share addresses, each tells for itself."""
-_FINISH = 1.5
-"""Seconds that writes under way have to come home when the process is told to end."""
+_FINISH = 0.3
+"""Seconds that writes under way have to come home when the process is told to end.
+
+Most do, and leave nothing for the successor to mind. For the others it knows better than to wait: they are recorded.
+"""
+_LOOK_AT_LEASE = 0.25
+"""Seconds between two looks of a standby at the Lease: one that is released is taken well within a second.
+
+A watch would tell sooner, and take another right and another connection that can stall unnoticed.
+"""
 _RETRY = 5.0
 """Seconds between two attempts at what the API refused at start-up."""
 _LOOK = 0.5
@@ -78,6 +87,8 @@ class ControllerSettings:
     identity: str
     election: ElectionSettings | None
     """None: there is no other, and no lease (`--leader-elect=false`)."""
+    records: bool = True
+    """Whether what is sent to nodes is recorded in the lease before. False is for tests that show what it is for."""
 
 
 class Controller:
@@ -90,6 +101,8 @@ class Controller:
         self._cluster = Cluster()
         self._multi = settings.flags.allocator is AllocatorType.MULTI
         self._elector = self._make_elector(settings) if settings.election else None
+        recording = self._elector.record if self._elector and settings.records else None
+        self._intents = Intents(self._cluster, recording)
         self._duty = Duty(lambda: self._elector is None or self._elector.leading)
         self._start: asyncio.Task[None] | None = None
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -123,6 +136,7 @@ class Controller:
             self._findings,
             metrics,
             self._limit,
+            self._intents,
             pools_settled=self._together.wait_settled,
             fail=self._fail,
             books_changed=self._books_changed,
@@ -138,9 +152,10 @@ class Controller:
         return Elector(
             self._client,
             settings.identity,
-            settings.election,
+            replace(settings.election, look_period=_LOOK_AT_LEASE),
             on_started=self._began_to_lead,
             on_stopped=self._stopped_leading,
+            note=Note(ANNOTATION, lambda: self._intents.text()),  # noqa: PLW0108 -- made after this
         )
 
     def _enter_flags(self) -> None:
@@ -189,9 +204,8 @@ class Controller:
 
     async def _finish(self) -> None:
         self._duty.lay_down()
-        if not await self._allocation.finish(_FINISH) and self._elector is not None:
-            _log.warning("blocks may yet be written: the lease is left to run out, for nobody else is to give them")
-            self._elector.keep()
+        if not await self._allocation.finish(_FINISH):
+            _log.warning("blocks may yet be written: whoever leads next finds in the lease which, and to whom")
         if self._start is not None:
             self._start.cancel()
 
@@ -199,7 +213,8 @@ class Controller:
 
     def _began_to_lead(self) -> None:
         _log.info("this replica leads")
-        self._start = asyncio.ensure_future(self._take_up_duty())
+        inherited = decode(self._elector.noted) if self._elector and self._intents.records else []
+        self._start = asyncio.ensure_future(self._take_up_duty(inherited))
         self._start.add_done_callback(self._end_with)
 
     def _end_with(self, start: asyncio.Task[None]) -> None:
@@ -218,11 +233,14 @@ class Controller:
             self._start.cancel()
         self._allocation.suspend()
 
-    async def _take_up_duty(self) -> None:
-        """See everything as it is since this replica began to lead, have the flags' pool, then begin (F1, F3)."""
+    async def _take_up_duty(self, inherited: list[Intent]) -> None:
+        """See everything as it is since this replica began to lead, have the flags' pool, then begin (F1, F3).
+
+        What was inherited stands in the Lease for as long as that takes, whatever becomes of this replica.
+        """
         await self._await_lists()
         settled = not self._multi or await self._settle_flags()
-        self._allocation.resume()
+        self._allocation.resume(inherited)
         self._duty.take_up()
         _log.info("on duty", nodes=len(self._nodes.objects), pools=len(self._cluster.pools))
         self._findings.examine(list(self._nodes.objects))

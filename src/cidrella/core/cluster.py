@@ -291,6 +291,11 @@ class Cluster:
         self._count(hold, account)
         self._holds.setdefault(node.name, []).append(hold)
 
+    @property
+    def holds_count(self) -> int:
+        """How many of them there are. O(nodes that something is held for)."""
+        return sum(map(len, self._holds.values()))
+
     def holds_kept(self) -> Iterator[tuple[str, str, tuple[Prefix, ...]]]:
         """What `hold` was told and is not over: the node's uid, the pools' names and the blocks of each."""
         for holds in self._holds.values():

@@ -125,7 +125,7 @@ class Elector:
         if not self.leading:
             return False
         self._numbered += 1
-        caller = asyncio.get_running_loop().create_future()
+        caller: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._callers.append((self._numbered, caller))
         self._stirred.set()
         return await caller
