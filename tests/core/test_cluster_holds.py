@@ -155,6 +155,17 @@ class TestHolding:
                 assert free(books, "p") == [4]
                 assert kept(books) == []
 
+    def test_all_at_once(self) -> None:
+        """Pitfall 27: holds are counted, and can be given up together, by who knows better what to do with them."""
+        books = cluster(spec("p", "10.0.0.0/22 /24"))
+        for name, text in (("a", "10.0.0.0/24"), ("a", "10.0.1.0/24"), ("b", "10.0.2.0/24")):
+            books.hold(node(name), "p", blocks(text))
+        assert books.holds_count == len(kept(books)) == 3
+        books.end_holds()
+        books.check()
+        assert books.holds_count == 0
+        assert free(books, "p") == [4]
+
     def test_it_shows_nothing_yet(self) -> None:
         """N9: a node that is seen again without podCIDRs keeps what is held for it."""
         books = cluster(spec("p", "10.0.0.0/24 /24"))

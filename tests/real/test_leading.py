@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from typing import TYPE_CHECKING
 
@@ -54,9 +56,10 @@ def test_replicas_come_and_go(site: Site, record_property: Callable[[str, object
     serve(site, "n1")
 
     began = time.monotonic()
-    leader.stop()
+    os.kill(leader.process.pid, signal.SIGTERM)
     eventually(lambda: leads(standby))
     told = time.monotonic() - began
+    leader.stop()
     serve(site, "n2")
     assert standby.get("/readyz")[0] == 200
 

@@ -109,14 +109,18 @@ def test_a_pool_that_goes_meanwhile(behind: Behind) -> None:
     assert site.blocks("slow") == ["10.2.0.0/24"]
 
 
-def test_killed_in_the_middle(site: Site) -> None:
+def test_killed_in_the_middle(behind: Behind) -> None:
     """Pitfall 27, F5: a leader that dies while it serves hundreds leaves nothing that its successor does not finish."""
+    site = behind.site
     site.create_pool("pool", ipv4="10.4.0.0/14")
-    leader, standby = leader_and_standby(site.run(), site.run())
     names = [f"n{number:03}" for number in range(400)]
+    behind.proxy.add(delay(0.2, even_if_gone=True), method="PATCH", path=NODE_PATCH)
+    leader, standby = leader_and_standby(behind.run(*SHORT_LEASE), behind.run(*SHORT_LEASE))
     create_nodes(site.admin, names, realistic_node)
-    eventually(lambda: any(each["spec"].get("podCIDRs") for each in site.admin.items(NODES)))
+    behind.proxy.wait_for(lambda entry: entry.method == "PATCH" and entry.path.startswith(NODES), count=50)
     leader.process.kill()
+    left = intents(site)
+    assert len({uid for uid, *_ in left}) == len(left) > 50
     site.wait_served(*names)
     assert leads(standby)
     eventually(lambda: intents(site) == [])

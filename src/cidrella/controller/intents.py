@@ -37,8 +37,10 @@ MOST: Final = 512
 """Entries at a time: what is recorded and not seen on its node yet, and what is about to be."""
 BATCH: Final = 256
 """Nodes that are decided on at a time, and recorded by one write: half of the above, so that one is sent meanwhile."""
-_TEXT_MAX: Final = 200_000
+_TEXT_MAX: Final = 240_000
 """Bytes of text. The API takes a quarter of a megabyte in all annotations of an object."""
+_ENTRY_MAX: Final = 700
+"""Bytes of one entry: names of two pools, as long as names can be, and a block of each."""
 _STUCK: Final = 0.5
 """Seconds without any entry that ended, after which those that are left are not waited for."""
 
@@ -53,8 +55,8 @@ class Intent:
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes."""
-        return len(self.uid) + len(self.pool) + 50 * len(self.blocks)
+        """As many bytes as it takes, or a few more."""
+        return len(self.uid) + len(self.pool) + 50 * len(self.blocks) + 10
 
 
 def encode(intents: Iterable[Intent]) -> str:
@@ -102,6 +104,8 @@ def take_over(
     meddled. Without `adopts` nothing is to be sent, and all is held.
     """
     wanting = {node.uid: node for node in nodes.values() if not node.pod_cidrs}
+    held = [Intent(*each) for each in cluster.holds_kept()]
+    cluster.end_holds()  # what could not be given once perhaps can be now
     to_send: dict[str, Intent] = {}
     for name in cluster.reserved():
         # A block of it may be in no pool any more, or be somebody else's.
@@ -111,7 +115,7 @@ def take_over(
             to_send[name] = own[name]
         elif not stands or name in own:
             cluster.cancel(name)
-    for intent in (*own.values(), *inherited):
+    for intent in (*own.values(), *inherited, *held):
         node = wanting.get(intent.uid)
         if node is None or to_send.get(node.name) == intent:
             continue
@@ -210,7 +214,8 @@ class Intents:
     async def room(self) -> int:
         """Wait until there is room for many, or for some where no entry ends. For how many there is."""
         while True:
-            room = min(MOST - len(self), BATCH) if self._size < _TEXT_MAX else 0
+            held = sum(Intent(*each).size for each in self._cluster.holds_kept())
+            room = min(BATCH, MOST - len(self), (_TEXT_MAX - self._size - held) // _ENTRY_MAX)
             if room == BATCH or (room > 0 and await self._none_ends()):
                 return room
             if room <= 0:

@@ -291,6 +291,11 @@ class Cluster:
         self._count(hold, account)
         self._holds.setdefault(node.name, []).append(hold)
 
+    def end_holds(self) -> None:
+        """Undo every `hold` that is not over."""
+        for name in list(self._holds):
+            self._drop_holds(name)
+
     @property
     def holds_count(self) -> int:
         """How many of them there are. O(nodes that something is held for)."""

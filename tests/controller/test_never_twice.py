@@ -1,0 +1,405 @@
+"""No block is given to two nodes: in every state that the protocol can come to, and by the parts that follow it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cidrella.controller.intents import BATCH, MOST, Intent, Intents, decode, encode, take_over
+from cidrella.core.cluster import Cluster
+from cidrella.core.prefix import Prefix
+from cidrella.kube.errors import ApiError, NoAnswerError
+from tests.controller import protocol
+from tests.controller.fakes import FakeClient, Office
+from tests.core.build import cluster, free, node, nodes, part, spec, users
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def intent(name: str, *blocks: str, pool: str = "p") -> Intent:
+    """What a node is to be given."""
+    return Intent(f"uid of {name}", pool, tuple(map(Prefix.parse, blocks)))
+
+
+class TestEveryState:
+    """Pitfall 27, A1: two replicas, three nodes, two blocks, and whatever can happen to them, in any order."""
+
+    def test_none_is_bad(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """Pitfall 27: in no state do two nodes have one block, whoever is paused or dies, whatever is lost or late."""
+        states, story = protocol.explore(records=True)
+        with capsys.disabled():
+            sys.stdout.write(f"\nlease, intents and writes: {states:,} states\n")
+        assert story == []
+        assert states > 10_000
+
+    def test_without_recording(self) -> None:
+        """Pitfall 27: what is sent without being recorded comes to be given twice; without that step, it is found."""
+        _, story = protocol.explore(records=False)
+        assert story[-1] == "a PATCH arrives"
+        assert sum(step.endswith("takes the lease") for step in story) == 2
+
+    @pytest.mark.parametrize("left_out", ["inheriting", "holding"])
+    def test_without_taking_over(self, left_out: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Pitfall 27: recording is of use to who reads it, and holds what it cannot adopt: else it is given twice."""
+        if left_out == "inheriting":
+            monkeypatch.setattr(protocol, "decode", lambda _: [])
+        else:
+            monkeypatch.setattr(Cluster, "hold", lambda *_: None)
+        _, story = protocol.explore(records=True)
+        assert story[-1] == "a PATCH arrives"
+
+
+class TestTheText:
+    """What stands in the Lease."""
+
+    def test_there_and_back(self) -> None:
+        """Pitfall 27: what is written is what is read, also several entries for one node, and nothing for none."""
+        entries = [intent("a", "10.0.0.0/24", "fd00::/64"), intent("a", "10.0.1.0/24", pool="ccc/x,ccc/y")]
+        assert decode(encode(entries)) == entries
+        assert encode([]) == ""
+        assert decode("") == []
+
+    @pytest.mark.parametrize(
+        "text",
+        ["{", "7", '{"a": 1}', '"x"', "[[]]", '[["u", "p"]]', '[["u", "p", 7]]', '[["u", "p", "x"]]', "[" * 9**5],
+    )
+    def test_rubbish(self, text: str) -> None:
+        """Pitfall 27: what somebody wrote by hand is no reason to die, and hides nothing that can be read."""
+        assert decode(text) == []
+        if text.startswith("[[") and text.endswith("]"):
+            sound = intent("a", "10.0.0.0/24")
+            assert decode(json.dumps([*json.loads(text), *json.loads(encode([sound]))])) == [sound]
+
+
+class TestTakingOver:
+    """What becomes of what may have been sent, in the books of whoever leads next."""
+
+    def test_what_can_be_given_is_sent_again(self) -> None:
+        """N9: an entry for a node without podCIDRs is reserved for it; those that are settled are dropped."""
+        books = cluster(spec("p", "10.0.0.0/22 /24"))
+        there = {each.name: each for each in (node("a"), node("b", has="10.0.1.0/24"), node("c", uid="new"))}
+        books.observe_many(there.values())
+        inherited = [intent(name, f"10.0.{place}.0/24") for place, name in enumerate(("a", "b", "c", "d"))]
+        assert take_over(books, there, {}, inherited, adopts=True) == {"a": inherited[0]}
+        assert books.reserved() == ["a"]
+        assert free(books, "p") == [2]
+        books.check()
+
+    @pytest.mark.parametrize("why", ["pool gone", "pool going", "given away", "not serving", "second"])
+    def test_what_cannot_be_given_is_held(self, why: str) -> None:
+        """S6, A1, F8: what could not be given any more is given to nobody, as long as it may land."""
+        books = cluster(spec("p", "10.0.0.0/22 /24", terminating=why == "pool going"))
+        if why == "pool gone":
+            books.remove_pool("p")
+        if why == "given away":
+            books.observe(node("other", has="10.0.0.0/24"))
+        inherited = [intent("a", "10.0.0.0/24")]
+        if why == "second":
+            inherited.insert(0, intent("a", "10.0.1.0/24"))
+        found = take_over(books, {"a": node("a")}, {}, inherited, adopts=why != "not serving")
+        assert found == ({"a": inherited[0]} if why == "second" else {})
+        assert [Intent(*each) for each in books.holds_kept()] == [intent("a", "10.0.0.0/24")]
+        books.check()
+
+    def test_own_memory(self) -> None:
+        """N9, F5: what this process recorded when it led before it sends again; what cannot be given any more it holds.
+
+        What was held may be given now, and then is.
+        """
+        books = cluster(
+            spec("p", "10.0.0.0/24 /24"), spec("q", "10.1.0.0/24 /24", where="q"), spec("r", "10.2.0.0/24 /24")
+        )
+        there = {each.name: each for each in (node("a"), node("b", "q=1"), node("c"))}
+        own = {
+            name: Intent(f"uid of {name}", each.pool_name, each.blocks)
+            for name, each in zip(there, books.decide_many(list(there.values())), strict=True)
+            if name != "c"
+        }
+        books.cancel("c")
+        books.hold(there["c"], "r", [Prefix.parse("10.2.0.0/24")])
+        books.change_pool(spec("q", "10.1.0.0/24 /24", where="q", terminating=True))
+        found = take_over(books, there, own, own.values(), adopts=True)
+        assert found == {"a": own["a"], "c": intent("c", "10.2.0.0/24", pool="r")}
+        assert [Intent(*each) for each in books.holds_kept()] == [own["b"]]
+        assert len(users(books, "q")) == 1
+        books.check()
+
+
+class Lease:
+    """Says when something is recorded, and whether it was."""
+
+    def __init__(self) -> None:
+        self.writes: list[str] = []
+        self.open = asyncio.Event()
+        self.open.set()
+        self.lost = False
+        self.office: Office | None = None
+
+    async def record(self) -> bool:
+        await self.open.wait()
+        assert self.office is not None
+        if self.lost:
+            return False
+        text = self.office.intents.text()
+        assert text is not None
+        self.writes.append(text)
+        return True
+
+
+def office(answer: Callable[[str], object]) -> tuple[Office, FakeClient, Lease]:
+    """Nodes being served by a replica that has just begun to lead, with a pool of 4,096 blocks."""
+
+    async def reply(path: str) -> None:
+        result = answer(path)
+        if isinstance(result, asyncio.Event):
+            await result.wait()
+
+    lease, fake = Lease(), FakeClient(reply)
+    made = lease.office = Office(fake, lease.record)
+    made.cluster.add_pool(spec("p", "10.0.0.0/12 /24"))
+    return made, fake, lease
+
+
+async def _settle() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+def _lose(_: str) -> None:
+    raise NoAnswerError("lost")
+
+
+def begin(made: Office, *inherited: Intent) -> asyncio.Task[None]:
+    """Lead."""
+    made.allocation.resume(inherited)
+    made.duty.take_up()
+    return asyncio.ensure_future(made.allocation.run())
+
+
+def stop(made: Office) -> None:
+    """Lead no more."""
+    made.duty.lay_down()
+    made.allocation.suspend()
+
+
+class TestSending:
+    """Nothing is sent that is not recorded."""
+
+    def test_recorded_before_it_is_sent(self) -> None:
+        """Pitfall 27: a node's block goes out when it stands in the Lease, and leaves it when it stands on the node."""
+
+        async def scenario() -> None:
+            made, fake, lease = office(lambda _: None)
+            lease.open.clear()
+            running = begin(made)
+            made.see(node("n"))
+            await _settle()
+            assert fake.sent == []
+            assert made.cluster.is_reserved("n", "uid of n")
+            lease.open.set()
+            await _settle()
+            assert len(fake.sent) == 1
+            assert lease.writes == [encode([intent("n", "10.0.0.0/24")])]
+            assert made.intents.text() == ""
+            running.cancel()
+
+        asyncio.run(scenario())
+
+    def test_many_by_one_write(self) -> None:
+        """Pitfall 27: thousands of nodes take a Lease write for each hundred at most, and never too many entries."""
+
+        async def scenario() -> None:
+            made, fake, lease = office(lambda _: None)
+            for each in nodes(3000):
+                made.see(each)
+            running = begin(made)
+            while len(fake.sent) < 3000:
+                await asyncio.sleep(0.01)
+            assert len(lease.writes) <= 30
+            assert max(len(json.loads(text)) for text in lease.writes) <= MOST
+            running.cancel()
+
+        asyncio.run(scenario())
+
+    def test_not_more_than_there_is_room_for(self) -> None:
+        """Pitfall 27: while nothing is heard of what was sent, no more is recorded than the bound; then it goes on."""
+
+        async def scenario() -> None:
+            answered = asyncio.Event()
+            made, fake, _ = office(lambda _: answered)
+            for each in nodes(MOST + 100):
+                made.see(each)
+            running = begin(made)
+            await asyncio.sleep(0.8)
+            assert len(made.intents) == MOST
+            answered.set()
+            while len(fake.sent) < MOST + 100:
+                await asyncio.sleep(0.01)
+            assert BATCH < MOST
+            running.cancel()
+
+        asyncio.run(scenario())
+
+    def test_a_refusal_takes_it_back(self) -> None:
+        """N9: what was definitely refused is not in the Lease any more, unless an earlier PATCH may still land."""
+        for doubtful in (False, True):
+            replies = iter([NoAnswerError("lost")] if doubtful else [])
+
+            def refuse(_: str, replies: object = replies) -> None:
+                raise next(replies, ApiError(403, "Forbidden", "no"))  # type: ignore[call-overload]
+
+            async def scenario(doubtful: bool = doubtful, refuse: Callable[[str], None] = refuse) -> None:
+                made, fake, _ = office(refuse)
+                running = begin(made)
+                made.see(node("n"))
+                while len(fake.sent) < 1 + doubtful:
+                    await asyncio.sleep(0.01)
+                running.cancel()
+                await _settle()
+                assert made.cluster.is_reserved("n", "uid of n") == doubtful
+                assert bool(made.intents.text()) == doubtful
+
+            asyncio.run(scenario())
+
+    def test_a_pool_that_goes_before_it_is_sent(self) -> None:
+        """S6: between recording and sending a pool may go; what was never sent is then not given, and is free again."""
+
+        async def scenario() -> None:
+            made, fake, lease = office(lambda _: None)
+            running = begin(made)
+            lease.open.clear()
+            made.see(node("n"))
+            await _settle()
+            made.cluster.change_pool(spec("p", "10.0.0.0/12 /24", terminating=True))
+            lease.open.set()
+            await _settle()
+            assert fake.sent == []
+            assert made.intents.text() == ""
+            assert made.allocation.waiting == {"n"}
+            running.cancel()
+
+        asyncio.run(scenario())
+
+    def test_a_node_that_goes_before_it_is_sent(self) -> None:
+        """N8: a node that is gone, or was made anew, while its block was being recorded is not sent that block."""
+        for anew in (False, True):
+
+            async def scenario(anew: bool = anew) -> None:
+                made, fake, lease = office(lambda _: None)
+                running = begin(made)
+                lease.open.clear()
+                made.see(node("n"))
+                await _settle()
+                made.lose("n")
+                if anew:
+                    made.see(node("n", uid="new"))
+                lease.open.set()
+                await _settle()
+                assert [body["metadata"]["uid"] for _, body in fake.sent] == (["new"] if anew else [])
+                assert made.intents.text() == ""
+                assert made.allocation.queue.in_hand == 0
+                running.cancel()
+
+            asyncio.run(scenario())
+
+
+class TestLosingTheLease:
+    """What was recorded may be sent by another; what was not never was."""
+
+    def test_not_recorded(self) -> None:
+        """Pitfall 27, N9: what was not recorded when the lease was lost is free again, and was not sent."""
+
+        async def scenario() -> None:
+            made, fake, lease = office(lambda _: None)
+            running = begin(made)
+            lease.open.clear()
+            made.see(node("n"))
+            await _settle()
+            stop(made)
+            lease.lost = True
+            lease.open.set()
+            await _settle()
+            assert fake.sent == []
+            assert not made.cluster.holds("n")
+            assert made.intents.text() is None
+            lease.lost = False
+            made.allocation.resume()
+            made.duty.take_up()
+            await asyncio.sleep(0.1)
+            assert len(fake.sent) == 1
+            running.cancel()
+
+        asyncio.run(scenario())
+
+    def test_recorded(self) -> None:
+        """Pitfall 27, N9: what was recorded stays reserved, sent or not; leading again, it may have been sent."""
+
+        async def scenario() -> None:
+            made, fake, _ = office(_lose)
+            made.limit.began()
+            for _ in range(made.limit.limit - 2):
+                made.limit.began()  # one slot is left
+            for each in nodes(2):
+                made.see(each)
+            running = begin(made)
+            await _settle()
+            assert len(fake.sent) == 1
+            stop(made)
+            await _settle()
+            assert sorted(made.cluster.reserved()) == ["n0", "n1"]
+            assert made.allocation.queue.in_hand == 0
+            made.allocation.resume()
+            assert not await made.allocation.finish(0)
+            assert len(decode(made.intents.text() or "")) == 2
+            running.cancel()
+
+        asyncio.run(scenario())
+
+    def test_inherited(self) -> None:
+        """Pitfall 27: what a predecessor recorded is sent again, as it was, without being recorded again."""
+
+        async def scenario() -> None:
+            made, fake, lease = office(_lose)
+            for each in nodes(2):
+                made.see(each)
+            running = begin(made, intent("n1", "10.0.0.0/24"))
+            await _settle()
+            sent = {path.split("/")[-1].split("?")[0]: body["spec"]["podCIDRs"] for path, body in fake.sent}
+            assert sent == {"n0": ["10.0.1.0/24"], "n1": ["10.0.0.0/24"]}
+            assert len(lease.writes) == 1
+            made.see(node("n1", has="10.0.0.0/24", annotation="p"))
+            assert decode(made.intents.text() or "") == [intent("n0", "10.0.1.0/24")]
+            running.cancel()
+
+        asyncio.run(scenario())
+
+
+def test_room_where_entries_are_large() -> None:
+    """Pitfall 27: pools with long names leave room for fewer entries: the API takes annotations up to a size."""
+
+    async def scenario() -> None:
+        names = [f"ccc/{family}{'x' * 251}" for family in "46"]
+        books = cluster(part(names[0], "10.0.0.0/12 /24"), part(names[1], "fd00::/48 /64"))
+
+        async def recorded() -> bool:
+            return True
+
+        intents = Intents(books, recorded)
+        intents.begin({}, [], adopts=True)
+        assert await intents.room() == BATCH
+        fleet = iter(nodes(1000))
+        with pytest.raises(TimeoutError):
+            while True:
+                async with asyncio.timeout(0.8):
+                    room = await intents.room()
+                for each in islice(fleet, room):
+                    intents.add(each, books.decide(each))
+        assert 200 * 1024 < len(intents.text() or "") < 256 * 1024
+
+    asyncio.run(scenario())
