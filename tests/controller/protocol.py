@@ -257,7 +257,7 @@ def _recorded(number: int, who: int, heard: bool) -> int:
 
 @cache
 def _stopped(number: int, who: int) -> int:
-    """What was not recorded is given up. The rest is remembered, as far as it is not settled, as if it had been sent."""
+    """What was not recorded is given up. The rest is remembered while it is not settled, as if it had been sent."""
     after = _overtaken(number, who)
     node = NUMBERS.records[after]
     return NUMBERS.of(_with_part(node, who, stage=SENT)) if node.parts[who].stage else after
@@ -364,7 +364,7 @@ def _cluster(books: Books) -> Cluster:
 @cache
 def _decided(books: Books, place: int) -> tuple[int, ...]:
     """The blocks that the books may give to a node: where the cursor of the pool stands is left open."""
-    found = set()
+    found: set[int] = set()
     for moved in (False, True):
         cluster = _cluster(books)
         if moved and cluster.decide(Node("other")).blocks:

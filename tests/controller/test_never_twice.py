@@ -309,6 +309,27 @@ class TestSending:
             asyncio.run(scenario())
 
 
+    def test_a_node_that_goes_while_it_waits_to_be_sent(self) -> None:
+        """N8: what is recorded and waits for a slot is not sent to a node that is gone by then."""
+
+        async def scenario() -> None:
+            made, fake, lease = office(lambda _: None)
+            begun = [made.limit.began() for _ in range(made.limit.limit)]  # no slot is left
+            running = begin(made)
+            made.see(node("n"))
+            await _settle()
+            assert len(lease.writes) == 1
+            made.lose("n")
+            for each in begun:
+                made.limit.ended(each, None)
+            await _settle()
+            assert fake.sent == []
+            assert made.allocation.queue.in_hand == 0
+            running.cancel()
+
+        asyncio.run(scenario())
+
+
 class TestLosingTheLease:
     """What was recorded may be sent by another; what was not never was."""
 
@@ -379,6 +400,24 @@ class TestLosingTheLease:
 
         asyncio.run(scenario())
 
+    def test_inherited_and_refused(self) -> None:
+        """Pitfall 27, N9: a refusal of what was inherited frees nothing: what the predecessor sent may still land."""
+
+        async def scenario() -> None:
+            def refuse(_: str) -> None:
+                raise ApiError(403, "Forbidden", "no")
+
+            made, fake, _ = office(refuse)
+            made.see(node("n"))
+            running = begin(made, intent("n", "10.0.0.0/24"))
+            await _settle()
+            assert fake.sent
+            assert made.cluster.is_reserved("n", "uid of n")
+            assert decode(made.intents.text() or "") == [intent("n", "10.0.0.0/24")]
+            running.cancel()
+
+        asyncio.run(scenario())
+
 
 def test_room_where_entries_are_large() -> None:
     """Pitfall 27: pools with long names leave room for fewer entries: the API takes annotations up to a size."""
@@ -394,12 +433,16 @@ def test_room_where_entries_are_large() -> None:
         intents.begin({}, [], adopts=True)
         assert await intents.room() == BATCH
         fleet = iter(nodes(1000))
-        with pytest.raises(TimeoutError):
+
+        async def fill() -> None:
             while True:
                 async with asyncio.timeout(0.8):
                     room = await intents.room()
                 for each in islice(fleet, room):
                     intents.add(each, books.decide(each))
+
+        with pytest.raises(TimeoutError):
+            await fill()
         assert 200 * 1024 < len(intents.text() or "") < 256 * 1024
 
     asyncio.run(scenario())

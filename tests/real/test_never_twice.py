@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from tests.real.behind import Behind
     from tests.real.site import Replica, Site
-    from tests.testenv.client import Json
     from tests.testenv.fault_script import Rule
 
 LATE = 7.0
@@ -34,8 +33,8 @@ def behind(site: Site) -> Iterator[Behind]:
         yield made
 
 
-def intents(site: Site) -> list[Json]:
-    """What the Lease says may yet be written."""
+def intents(site: Site) -> list[list[str]]:
+    """What the Lease says may yet be written: of each node the uid, the pool and the blocks."""
     text = site.admin.get(LEASE)["metadata"].get("annotations", {}).get("cidrella.dev/intents", "[]")
     return list(json.loads(text))
 
