@@ -1,8 +1,9 @@
 """Measure the controller on a real API server, beside the bare limit and its peers: `make bench-cluster`.
 
-Three parts: a race over nodes that all wait for a block, nodes that arrive one by one, and a restart. In each, all take
-turns on the same machine, and medians of the rounds count. The API server runs here too, so the contestants share the
-cores with it, as they share it with each other. Every block that anybody gave is checked before a figure counts.
+Four parts: a race over nodes that all wait for a block, the same with and without recording what is sent (`intents`),
+nodes that arrive one by one, and a restart. In each, all take turns on the same machine, and medians of the rounds
+count. The API server runs here too, so the contestants share the cores with it, as they share it with each other. Every
+block that anybody gave is checked before a figure counts.
 
 Times depend on the machine; the ratios, each within one run, are what the design is held to. A ratio out of bounds is
 shown, and fails nothing: a machine has bad days. What fails is a run that ends without a block for every node.
@@ -21,8 +22,8 @@ from rich.console import Console
 
 from bench.bare import CONCURRENCIES
 from bench.cluster_arrivals import arrivals
-from bench.cluster_contestants import BARE, OURS, PEER, PEER_LIFTED, bare_loop, contestants, ours_runs
-from bench.cluster_race import best_concurrency, race, serve_all
+from bench.cluster_contestants import BARE, OURS, PEER, PEER_LIFTED, bare_loop, contestants, ours_runs, recording
+from bench.cluster_race import best_concurrency, pairs, race, serve_all
 from bench.cluster_report import Report
 from bench.cluster_restart import restart
 from bench.cluster_stage import Stage, verify
@@ -31,10 +32,10 @@ from bench.core import machine
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-ARRIVALS, RESTART = "arrivals", "restart"
+ARRIVALS, RESTART, INTENTS = "arrivals", "restart", "intents"
 RACE = (BARE, OURS, PEER, PEER_LIFTED)
-PARTS = (*RACE, ARRIVALS, RESTART)
-NODES, ROUNDS, SECONDS = 5_000, 3, 20
+PARTS = (*RACE, INTENTS, ARRIVALS, RESTART)
+NODES, ROUNDS, PAIRS, SECONDS = 5_000, 3, 5, 20
 NODES_AS_SHIPPED = 600
 QUICK_NODES, QUICK_ROUNDS, QUICK_SECONDS, QUICK_NODES_AS_SHIPPED = 500, 1, 5, 100
 
@@ -48,6 +49,8 @@ def main(given: Sequence[str] | None = None) -> None:
         stage = Stage(Path(directory))
         if any(part in RACE for part in options.only):
             run_race(report, stage, options)
+        if INTENTS in options.only and ours_runs():
+            report.intents = pairs(stage, *recording(options.nodes), options.pairs)
         if ARRIVALS in options.only or RESTART in options.only:
             run_settled(report, stage, options)
     report.judge()
@@ -65,6 +68,7 @@ def read_options(given: Sequence[str] | None = None) -> argparse.Namespace:
     arguments.add_argument("--quick", action="store_true", help="few nodes, one round: whether it works, not how fast")
     arguments.add_argument("--nodes", type=int, help=f"how many wait for a block ({NODES:,})")
     arguments.add_argument("--rounds", type=int, help=f"how often each is measured ({ROUNDS})")
+    arguments.add_argument("--pairs", type=int, help=f"how often with and without intents ({PAIRS})")
     arguments.add_argument("--seconds", type=int, help=f"for how long nodes arrive in a round ({SECONDS})")
     arguments.add_argument(
         "--full", action="store_true", help=f"all nodes, not {NODES_AS_SHIPPED}, for a limited client"
@@ -74,6 +78,7 @@ def read_options(given: Sequence[str] | None = None) -> argparse.Namespace:
     quick = options.quick
     options.nodes = options.nodes or (QUICK_NODES if quick else NODES)
     options.rounds = options.rounds or (QUICK_ROUNDS if quick else ROUNDS)
+    options.pairs = options.pairs or (QUICK_ROUNDS if quick else PAIRS)
     options.seconds = options.seconds or (QUICK_SECONDS if quick else SECONDS)
     limited = options.nodes if options.full else QUICK_NODES_AS_SHIPPED if quick else NODES_AS_SHIPPED
     options.nodes_as_shipped = min(options.nodes, limited)

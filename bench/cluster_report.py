@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ _SHARE_OF_BARE = 0.8
 _PEAK_MEGABYTES = 90
 _ARRIVALS = 5
 _RESTART = 3
+_SHARE_WITHOUT_INTENTS = 0.9
 
 
 @dataclass
@@ -34,6 +36,8 @@ class Report:
     race: dict[str, Run] = field(default_factory=dict)
     arrivals: dict[str, Latency] = field(default_factory=dict)
     restart: Restart | None = None
+    intents: list[tuple[Run, Run]] = field(default_factory=list)
+    """Pairs of runs, with and without recording what is sent."""
     limits: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def judge(self) -> None:
@@ -42,6 +46,10 @@ class Report:
         if OURS in self.arrivals:
             ratio = self.arrivals[OURS].most / self.arrivals[BARE].most
             self._limit("arriving nodes, p99: times that of the bare loop", ratio, at_most=_ARRIVALS)
+        if self.intents:
+            share = statistics.median(one.rate / other.rate for one, other in self.intents)
+            name = f"nodes per second: share of that without intents, median of {len(self.intents)} pairs"
+            self._limit(name, share, at_least=_SHARE_WITHOUT_INTENTS)
         if self.restart is not None:
             ratio = self.restart.ready / self.restart.list_process
             self._limit("restart: times a bare paged list, both from the start of Python", ratio, at_most=_RESTART)

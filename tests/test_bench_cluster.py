@@ -64,6 +64,8 @@ def test_limits() -> None:
     }
     report.arrivals = {"bare": Latency(5, 10), "cidrella": Latency(6, 30)}
     report.restart = Restart(ready=2, list_process=1, list_only=0.5)
+    rates = [(90, 100), (99, 100), (190, 200)]
+    report.intents = [(Run(1000, one, 3, 2, 80, 1), Run(1000, other, 3, 2, 80, 1)) for one, other in rates]
     report.judge()
     assert {name: each["value"] for name, each in report.limits.items()} == {
         "nodes per second: share of the bare limit": 0.9,
@@ -73,6 +75,7 @@ def test_limits() -> None:
         "nodes per second: times kcm unlimited": 3,
         "CPU for a node: times kcm unlimited": 0.25,
         "arriving nodes, p99: times that of the bare loop": 3,
+        "nodes per second: share of that without intents, median of 3 pairs": 0.95,
         "restart: times a bare paged list, both from the start of Python": 2,
         "restart, from the start of Python: times the bare paged list alone": 4,
     }

@@ -308,7 +308,6 @@ class TestSending:
 
             asyncio.run(scenario())
 
-
     def test_a_node_that_goes_while_it_waits_to_be_sent(self) -> None:
         """N8: what is recorded and waits for a slot is not sent to a node that is gone by then."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,7 @@ from cidrella.app.running import UNSAFE
 from tests.real.behind import NODE_PATCH, behind_proxy
 from tests.real.site import LEASE, POOLS, SHORT_LEASE, UNINITIALIZED, eventually
 from tests.real.test_leading import leader_and_standby, leads
+from tests.testenv.audit import requests
 from tests.testenv.faults import delay
 from tests.testenv.nodes import NODES, assert_no_overlap, create_nodes, realistic_node
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from tests.real.site import Replica, Site
     from tests.testenv.fault_script import Rule
 
+RETRY_PERIOD = 0.5
 LATE = 7.0
 """Seconds that a PATCH is on its way: more than the lease, and what it takes to lead and to give, together."""
 HELD_BACK = [{"key": UNINITIALIZED, "effect": "NoSchedule"}]
@@ -124,3 +127,22 @@ def test_killed_in_the_middle(behind: Behind) -> None:
     assert leads(standby)
     eventually(lambda: intents(site) == [])
     assert_no_overlap(site.admin.items(NODES))
+
+
+def test_what_it_costs(site: Site) -> None:
+    """Pitfall 27, A9: hundreds of nodes take a Lease write for each hundred of them at most, beside the renewals."""
+    names = [f"n{number:03}" for number in range(600)]
+    create_nodes(site.admin, names, realistic_node)
+    site.run()
+    before, began = lease_writes(site), time.monotonic()
+    site.create_pool("pool", ipv4="10.4.0.0/14")
+    site.wait_served(*names)
+    renewals = (time.monotonic() - began) / RETRY_PERIOD
+    assert lease_writes(site) - before <= renewals + 1 + len(names) / 100
+    eventually(lambda: intents(site) == [])
+
+
+def lease_writes(site: Site) -> int:
+    """How often the Lease was written to."""
+    found = requests(site.cluster.audit_log)
+    return sum(each.resource == "leases" and each.name == "cidrella" and each.verb == "patch" for each in found)

@@ -180,7 +180,8 @@ class Intents:
         if not self.records:
             return None
         intent = self._open.get(node.name)
-        if intent is None:
+        if intent is None or intent.uid != node.uid:
+            self.drop(node.name)
             intent = Intent(node.uid, decision.pool_name, decision.blocks)
             self._open[node.name] = self._unrecorded[node.name] = intent
             self._size += intent.size
