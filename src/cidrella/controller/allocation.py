@@ -208,9 +208,12 @@ class Allocation:
             await asyncio.wait(self._writes.values(), timeout=seconds)
         return not self._writes and not self._uncertain
 
-    def suspend(self) -> None:
-        """This process no longer leads. What was sent may land, and stays reserved, as does what another may send."""
-        for write in self._writes.values():
+    def suspend(self, *, cut: bool = True) -> None:
+        """This process no longer leads. What was sent may land, and stays reserved, as does what another may send.
+
+        Nobody waits for answers any more where writes are cut off.
+        """
+        for write in self._writes.values() if cut else ():
             write.cancel()
         for name in self._intents.end():
             self._cluster.cancel(name)

@@ -63,11 +63,13 @@ CLUSTER_CIDR_FLAG = "--cluster-cidr"
 SERVICE_RANGE_FLAG = "--service-cluster-ip-range"
 _SHARING = 100
 """Nodes of one batch whose neighbours are told, too: where thousands share addresses, each tells for itself."""
-_FINISH = 0.3
-"""Seconds that writes under way have to come home when the process is told to end.
+_PROMPT = 0.3
+"""Seconds that writes under way have to come home before the lease is released, when the process is told to end.
 
 Most do, and leave nothing for the successor to mind. For the others it knows better than to wait: they are recorded.
 """
+_FINISH = 1.2
+"""Seconds that they have after that."""
 _LOOK_AT_LEASE = 0.25
 """Seconds between two looks of a standby at the Lease: one that is released is taken well within a second.
 
@@ -105,6 +107,8 @@ class Controller:
         self._intents = Intents(self._cluster, recording)
         self._duty = Duty(lambda: self._elector is None or self._elector.leading)
         self._start: asyncio.Task[None] | None = None
+        self._lead: asyncio.Future[None] | None = None
+        self._finishing = False
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._installed: dict[PoolKind, Installed] = {}
         """The CRDs as last looked at."""
@@ -194,8 +198,8 @@ class Controller:
         if self._flags.allocate:
             writing.append(self._allocation.run())
         following = [each.run() for each in self._reflectors.values()]
-        lead = self._elector.run() if self._elector else self._lead_alone()
-        parts = [lead, *writing, *following, self._recorder.run()]
+        self._lead = asyncio.ensure_future(self._elector.run() if self._elector else self._lead_alone())
+        parts = [self._lead, *writing, *following, self._recorder.run()]
         await run_parts(parts, self._failed, self._finish, "the controller")
 
     async def _lead_alone(self) -> None:
@@ -203,11 +207,14 @@ class Controller:
         await asyncio.Event().wait()
 
     async def _finish(self) -> None:
+        self._finishing = True
         self._duty.lay_down()
-        if not await self._allocation.finish(_FINISH):
-            _log.warning("blocks may yet be written: whoever leads next finds in the lease which, and to whom")
         if self._start is not None:
             self._start.cancel()
+        if not await self._allocation.finish(_PROMPT) and self._lead is not None:
+            _log.info("blocks may yet be written: whoever leads next finds in the lease which, and to whom")
+            self._lead.cancel()  # which releases the lease
+            await asyncio.gather(asyncio.wait([self._lead]), self._allocation.finish(_FINISH))
 
     # Leading
 
@@ -231,7 +238,7 @@ class Controller:
         self._duty.lay_down()
         if self._start is not None:
             self._start.cancel()
-        self._allocation.suspend()
+        self._allocation.suspend(cut=not self._finishing)
 
     async def _take_up_duty(self, inherited: list[Intent]) -> None:
         """See everything as it is since this replica began to lead, have the flags' pool, then begin (F1, F3).

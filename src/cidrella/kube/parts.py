@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import structlog
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
 _log = structlog.get_logger()
 
 
 async def run_parts(
-    parts: Sequence[Coroutine[object, object, None]],
+    parts: Sequence[Awaitable[None]],
     failed: asyncio.Future[None],
     finish: Callable[[], Awaitable[object]],
     what: str,
