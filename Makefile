@@ -5,19 +5,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 MUTANTS := .venv-mutants
 EXAMPLE := examples/getting-started
+FIRST_STEPS := examples/first-steps/first.yaml
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types layers unit real migration kubectl testenv peers bench-core bench-cluster bench-services mutants crds pictures package lock clean
+.PHONY: help run test lint types layers unit real migration kubectl testenv peers bench-core bench-cluster bench-services bench-up mutants crds pictures package lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
-run: $(VENV)/.run ## Set up, then plan an example cluster and draw its address space
-	@echo "--- cidrella plan $(EXAMPLE)"
-	@$(BIN)/cidrella plan $(EXAMPLE)
-	@echo "--- cidrella map $(EXAMPLE)"
-	@$(BIN)/cidrella map $(EXAMPLE)
-	@echo "--- try: $(BIN)/cidrella explain big-1 -f $(EXAMPLE)"
+run: $(VENV)/.up ## Set up, then run everything on this machine until Ctrl-C: an API, the controller, a pool to play with
+	@$(BIN)/cidrella up -f $(FIRST_STEPS)
 
 test: lint types layers unit real ## Set up, then run every check: lint, types, layers, tests, tests on a real API server
 
@@ -66,6 +63,9 @@ bench-cluster: $(VENV)/.dev testenv ## Measure the controller on a real API serv
 bench-services: $(VENV)/.dev testenv ## Measure how Service addresses are given, also beside Go's bitmap; writes build/bench-services.json
 	@$(BIN)/python -m bench.services --json build/bench-services.json
 
+bench-up: $(VENV)/.dev testenv ## Measure the embedded API beside kube-apiserver and etcd; writes build/bench-up.json
+	@$(BIN)/python -m bench.up --json build/bench-up.json
+
 mutants: $(MUTANTS)/.ready ## Mutate the core and count what the tests notice; at least 90 % (takes a while)
 	@HYPOTHESIS_PROFILE=mutants $(MUTANTS)/bin/mutmut run
 	@$(MUTANTS)/bin/mutmut results --all true | $(MUTANTS)/bin/python tests/mutants_report.py
@@ -88,7 +88,8 @@ package: $(VENV)/.run ## Build the wheel, and try it in a fresh environment (dow
 
 lock: ## Pin the dependencies anew (needs uv)
 	uv pip compile -q $(LOCK_FLAGS) pyproject.toml requirements/build.in -o requirements/run.txt
-	uv pip compile -q $(LOCK_FLAGS) -c requirements/run.txt pyproject.toml requirements/build.in requirements/dev.in -o requirements/dev.txt
+	uv pip compile -q $(LOCK_FLAGS) --extra up -c requirements/run.txt pyproject.toml requirements/build.in -o requirements/up.txt
+	uv pip compile -q $(LOCK_FLAGS) --extra up -c requirements/up.txt pyproject.toml requirements/build.in requirements/dev.in -o requirements/dev.txt
 	uv pip compile -q $(LOCK_FLAGS) -c requirements/dev.txt pyproject.toml requirements/build.in requirements/dev.in requirements/mutants.in -o requirements/mutants.txt
 	uv pip compile -q $(LOCK_FLAGS) requirements/go.in -o requirements/go.txt
 LOCK_FLAGS := --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-emit-find-links
@@ -108,7 +109,12 @@ $(VENV)/.run: requirements/run.txt pyproject.toml | $(VENV)/bin/python
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-$(VENV)/.dev: requirements/dev.txt $(VENV)/.run
+$(VENV)/.up: requirements/up.txt $(VENV)/.run
+	@echo "--- installing what the embedded API needs"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/up.txt
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt $(VENV)/.up
 	@echo "--- installing what testing needs"
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	@touch $@

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 from tests.real.rbac import account_token
-from tests.testenv.cluster import kubeconfig
+from tests.testenv.api import kubeconfig
 from tests.testenv.proxy import FaultProxy
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from cidrella.serviceip.allocator import Want
 from cidrella.serviceip.desk import LEASE, Desk, DeskSettings
 from tests.real.rbac import DEPLOY, NAMESPACE, account_token
 from tests.real.site import eventually
+from tests.testenv.api import kubeconfig
 from tests.testenv.client import ApiError
-from tests.testenv.cluster import kubeconfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from tests.testenv.cluster import kubeconfig
+from tests.testenv.api import kubeconfig
 
 if TYPE_CHECKING:
     from tests.testenv.client import Json

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.real.rbac import controller_account
+from tests.testenv.api import free_port
 from tests.testenv.client import ApiError
-from tests.testenv.cluster import free_port
 from tests.testenv.nodes import NODES, delete_nodes
 from tests.testenv.processes import Process
 

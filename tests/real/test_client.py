@@ -14,8 +14,8 @@ import yaml
 from cidrella.kube.access import load_access
 from cidrella.kube.client import METADATA_ONLY, Client
 from cidrella.kube.errors import ApiError, NoAnswerError
+from tests.testenv.api import kubeconfig
 from tests.testenv.certs import Authority
-from tests.testenv.cluster import kubeconfig
 from tests.testenv.nodes import NODES, create_nodes, delete_nodes
 
 if TYPE_CHECKING:

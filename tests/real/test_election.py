@@ -14,7 +14,7 @@ from cidrella.kube.access import load_access
 from cidrella.kube.client import Client
 from cidrella.kube.election import ElectionSettings, Elector, make_identity, read_holder
 from cidrella.model.lease import lease_path
-from tests.testenv.cluster import kubeconfig
+from tests.testenv.api import kubeconfig
 from tests.testenv.faults import cut, stall, swallow
 
 if TYPE_CHECKING:

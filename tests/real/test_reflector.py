@@ -18,8 +18,8 @@ from cidrella.kube.client import Client
 from cidrella.kube.reflector import Change, Reflector, ReflectorSettings
 from cidrella.model.convert import node_facts
 from cidrella.model.objects import NODES_PATH, Node
+from tests.testenv.api import kubeconfig
 from tests.testenv.client import ApiError
-from tests.testenv.cluster import kubeconfig
 from tests.testenv.faults import cut, cut_reply, gone_event, html, stall_watch
 from tests.testenv.nodes import create_nodes, delete_nodes, realistic_node
 

@@ -11,9 +11,9 @@ import yaml
 
 from tests.real.rbac import account_token, apply_deploy
 from tests.real.site import FINALIZER, POOLS, UNINITIALIZED, condition, eventually
+from tests.testenv.api import kubeconfig
 from tests.testenv.audit import assert_pod_cidrs_written_once
 from tests.testenv.client import ApiError
-from tests.testenv.cluster import kubeconfig
 from tests.testenv.faults import answer, cut, cut_reply, delay, delay_reply, html, reset, server_error, swallow
 from tests.testenv.nodes import NODES, assert_no_overlap
 from tests.testenv.proxy import FaultProxy

@@ -39,6 +39,13 @@ class Strategy:
     defaults are in, and metadata is as it will be stored, but for `generation`, which is set here.
     """
 
+    def read(self, obj: Json) -> str:  # noqa: ARG002 - for those that look
+        """Bring what a client sent into the form of the kind, in place.
+
+        Returns what keeps it from being read, in the words of the real server's decoder; "" for nothing.
+        """
+        return ""
+
     def prepare_create(self, new: Json) -> None:
         """Set what the server decides, and drop what it does not take from clients."""
 
@@ -92,6 +99,12 @@ class Resource:
     name_fault: Callable[[str], list[str]] | None = None
     """What is wrong with an object's name, in words; None: the rule for subdomains."""
     verbs: tuple[str, ...] = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+    unconditional: bool = False
+    """Whether a PUT need not name the version that it replaces."""
+    creates: bool = False
+    """Whether a PUT makes what is not there."""
+    returns_deleted: bool = False
+    """Whether a deletion is answered with the object, and not with a Status."""
     lifetime: float = 0.0
     """Seconds after which an object goes by itself; 0: never. Events have one."""
 

@@ -49,7 +49,7 @@ class StatusError(Exception):
             "details": self.details,
             "code": self.code,
         }
-        return {name: value for name, value in body.items() if value is not None}
+        return {name: value for name, value in body.items() if value is not None and value != ""}
 
 
 def qualified(plural: str, group: str) -> str:

@@ -1,0 +1,84 @@
+"""A schema as the server uses it: it prunes objects, puts in defaults, and tells what is wrong with them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from cidrella.apiserver import faults, pruning, structural
+from cidrella.apiserver.conforming import conform, wrong_defaults
+from cidrella.apiserver.listtypes import repeated
+from cidrella.apiserver.rulebook import Rulebook
+from cidrella.apiserver.rules import broken
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cidrella.apiserver.statuses import Fault
+    from cidrella.apiserver.structural import Node
+
+    Json = dict[str, Any]
+
+_BLOCKING: Final = frozenset(
+    {"FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid", "FieldValueNotSupported"}
+)
+"""Faults after which rules are not asked: they would trip over the same thing, or have too much to look at."""
+_NOT_ASKED: Final = faults.invalid(
+    "<nil>",
+    None,
+    "some validation rules were not checked because the object was invalid; "
+    "correct the existing errors to complete validation",
+)
+
+
+class SchemaError(ValueError):
+    """A definition that cannot be used."""
+
+    def __init__(self, found: list[Fault]) -> None:
+        super().__init__("; ".join(map(str, found)))
+        self.faults = found
+
+
+class Schema:
+    """An OpenAPI v3 structural schema of a whole object, with `x-kubernetes-…`. Raises `SchemaError`.
+
+    `apiVersion`, `kind` and `metadata` are known whether the schema names them or not; what is in metadata is checked
+    elsewhere. `where` is the path of the definition, for what is wrong with it.
+    """
+
+    def __init__(self, definition: Json, where: str = "") -> None:
+        self.definition = definition
+        found: list[Fault] = []
+        self._root = structural.read(definition, where, found)
+        found += Rulebook(self._root).read(where)
+        if found:
+            raise SchemaError(found)
+
+    def default_faults(self, where: str) -> list[Fault]:
+        """What is wrong with the defaults that it names."""
+        return wrong_defaults(self._root, where)
+
+    def node_at(self, path: str) -> Node | None:
+        """What it says of a field, by a path such as `.spec.color`; None where there is no such field."""
+        found = structural.resolve(self._root, path)
+        return found[1] if found else None
+
+    def prune(self, obj: Json) -> list[str]:
+        """Remove unknown fields, and tell their paths: `spec.foo`, `spec.terms[0].bar`."""
+        return pruning.prune(self._root, obj)
+
+    def default(self, obj: Json) -> None:
+        """Put in the defaults, and take out nulls where none may be."""
+        pruning.default(self._root, obj)
+
+    def validate(self, obj: Json, old: Json | None = None, earlier: Sequence[Fault] = ()) -> list[Fault]:
+        """What is wrong: types and values, lists that repeat themselves, then the rules.
+
+        What was wrong in `old` already, and did not change, is let pass. Faults that were found earlier, in metadata,
+        are not told again, but may keep the rules from being asked.
+        """
+        found = conform(self._root, obj, old)
+        if old is None or not repeated(self._root, old):
+            found += repeated(self._root, obj)
+        if not _BLOCKING.isdisjoint(each.reason for each in (*earlier, *found)):
+            return [*found, _NOT_ASKED]
+        return found + broken(self._root, obj, old)
