@@ -67,6 +67,7 @@ VALUES: dict[str, tuple[Json, list[Any]]] = {
     ),
     "enum": ({"type": "string", "enum": ["a", "b"]}, ["a", "c", "", 1, None]),
     "enumint": ({"type": "integer", "enum": [1, 2]}, [1, 3, 1.0, "1"]),
+    "enumnumber": ({"type": "number", "enum": [1, 2.5]}, [1, 1.0, 1.5, 2.5, 2, 2.7]),
     "enumnull": ({"type": "string", "nullable": True, "enum": ["a", None]}, ["a", None, "b"]),
     "enumonlynull": ({"type": "string", "nullable": True, "enum": ["a"]}, [None]),
     "required": ({**_NAMED, "required": ["size", "name"]}, [{}, {"name": "x"}, {"name": None, "size": 1}]),
@@ -262,6 +263,23 @@ SOUND_RULES: dict[str, Json] = {
         "properties": {"a": {**_TEXT, **_rule("self == oldSelf")}},
     },
     "a mention of the old only in the message": {**_TEXT, **_rule("self == 'x'", messageExpression="oldSelf")},
+    "fields of any type": {
+        "type": "object",
+        "properties": {
+            "either": {"x-kubernetes-int-or-string": True},
+            "lists": _list(_list(_TEXT)),
+            "eithers": _list({"x-kubernetes-int-or-string": True}),
+            "mapping": {"type": "object", "maxProperties": 3, "additionalProperties": _list(_TEXT)},
+        },
+        **_rule("self.either == 1 || self.eithers[0] == 'x' || self.lists[0][0] == 'x' || self.mapping.a[0] == 'x'"),
+    },
+    "two names that look alike": {
+        "type": "object",
+        "properties": {
+            name: {"type": "object", "maxProperties": 3, "additionalProperties": _TEXT} for name in ("ab_c", "abC")
+        },
+        **_rule("self.ab_c['y'] == self.abC['x']"),
+    },
     "an optional field": {**_MIXED, **_rule("self.?text.orValue('') == ''")},
     "functions of texts": {
         **_TEXT,
@@ -308,6 +326,11 @@ UNSOUND_RULES: dict[str, Json] = {
     "a change of an item": _list({**_TEXT, **_rule("self == oldSelf")}),
     "a change of a member": _list({**_TEXT, **_rule("self == oldSelf")}, **{"x-kubernetes-list-type": "set"}),
     "a change of an item that may be none": _list({**_TEXT, **_rule("oldSelf.hasValue()", optionalOldSelf=True)}),
+    "an optional change with a field that there is not": {
+        **_MIXED,
+        **_rule("has(self.other) || oldSelf.hasValue()", optionalOldSelf=True),
+    },
+    "closing what was put around": {**_TEXT, **_rule("true) || (oldSelf.hasValue()", optionalOldSelf=True)},
     "an optional change without one": {**_TEXT, **_rule("self == 'x'", optionalOldSelf=True)},
 }
 

@@ -155,6 +155,10 @@ WRONG: dict[str, tuple[Callable[[Json], None], str]] = {
         _set("metadata", "name", to="x.example.com"),
         'metadata.name: Invalid value: "x.example.com": must be spec.names.plural+"."+spec.group',
     ),
+    "a name that is to be made up": (
+        _set("metadata", "generateName", to="x-"),
+        'metadata.generateName: Invalid value: "x-": must be spec.names.plural+"."+spec.group',
+    ),
     "no scope": (_set("spec", "scope", to=""), "spec.scope: Required value"),
     "another scope": (
         _set("spec", "scope", to="World"),
@@ -234,6 +238,10 @@ UNSTRUCTURED: dict[str, tuple[Json, str]] = {
         {"type": "string", "anyOf": [{"type": "string"}]},
         "anyOf[0].type: Forbidden: must be empty to be structural",
     ),
+    "a rule in an alternative": (
+        {"type": "string", "allOf": [{"x-kubernetes-validations": [{"rule": "true"}]}]},
+        "allOf[0].x-kubernetes-validations: Forbidden: must be empty to be structural",
+    ),
     "a default in what may not be": (
         {"type": "string", "not": {"default": "x"}},
         "not.default: Forbidden: must be undefined to be structural",
@@ -280,6 +288,13 @@ def test_versions_that_differ() -> None:
     assert [each.split(": ")[0] for each in faults(raw)] == [place]
 
 
+def test_without_a_name() -> None:
+    """That it has none is told by what checks metadata, and nothing more."""
+    raw = written()
+    del raw["metadata"]["name"]
+    assert faults(raw) == []
+
+
 def test_a_rule_that_does_not_compile() -> None:
     """It refuses the definition under the path of the rule."""
     rule = {"type": "string", "x-kubernetes-validations": [{"rule": "foo(self)"}]}
@@ -313,6 +328,7 @@ def test_unknown_keywords_are_dropped() -> None:
     ]
     schema = read(raw)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     assert schema["properties"]["a"] == {"type": "string", "minLength": 0}
+    assert schema["properties"]["b"]["x-kubernetes-validations"] == [{}]
 
 
 @pytest.mark.parametrize(
@@ -473,7 +489,7 @@ class TestObjects:
         assert (changed["status"], changed["metadata"]["generation"]) == ({"x": 2}, 2)
 
     def test_two_versions(self) -> None:
-        """Each that is served is there; objects are kept in one of them, and come back in that which is asked for."""
+        """Each that is served is there, for the same objects."""
         raw = written()
         first = raw["spec"]["versions"][0]
         raw["spec"]["versions"] += [{**first, "name": "v2", "storage": False}]
@@ -481,8 +497,3 @@ class TestObjects:
         one, two = customs.resources_of(served(raw))
         assert (one.version, two.version) == ("v1", "v2")
         assert one.store_key == two.store_key
-        assert one.encode is None
-        assert two.encode is not None
-        assert two.decode is not None
-        assert two.encode({"apiVersion": "example.com/v2"}) == {"apiVersion": "example.com/v1"}
-        assert two.decode({"apiVersion": "example.com/v1"}) == {"apiVersion": "example.com/v2"}

@@ -64,6 +64,14 @@ class TestNamespaces:
         assert len(told) == faults
         assert all(each.startswith(f'spec.finalizers: Invalid value: "{finalizer}": ') for each in told)
 
+    def test_finalizers_in_metadata(self) -> None:
+        """A write to the namespace finds those of metadata twice, one to its status once."""
+        old = created(NAMESPACES)
+        metadata = {"name": "x", "finalizers": ["zz"]}
+        told = updated(NAMESPACES, old, metadata=metadata)[1]
+        assert len(told) == 2
+        assert with_status(NAMESPACES, old, metadata=metadata, status={"phase": "Active"})[1] == told[:1]
+
     def test_deletion(self) -> None:
         """It goes when nothing is in it any more, and nobody else has anything to do."""
         found = created(NAMESPACES)

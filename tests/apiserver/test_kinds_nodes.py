@@ -118,6 +118,8 @@ class TestTaints:
         mine = {"key": "a", "value": "b", "effect": "NoExecute"}
         assert created(NODES, spec={"taints": [mine]})["spec"]["taints"] == [mine, NOT_READY]
         assert created(NODES, spec={"taints": [NOT_READY]})["spec"]["taints"] == [NOT_READY]
+        other = {**NOT_READY, "effect": "NoExecute"}
+        assert created(NODES, spec={"taints": [other]})["spec"]["taints"] == [other, NOT_READY]
 
     def test_updates_leave_them(self) -> None:
         """Later it is for others to take away."""
@@ -205,7 +207,8 @@ class TestStatus:
     def test_amounts(self) -> None:
         """There is no less than nothing of anything, and of what others count in whole there are no parts."""
         node = created(NODES)
-        _, faults = with_status(NODES, node, status={"capacity": {"cpu": "-1"}, "allocatable": {"a.b/c": "1.5"}})
+        amounts = {"capacity": {"cpu": "-1", "a.b/c": "2"}, "allocatable": {"a.b/c": "1.5", "cpu": "0.5"}}
+        _, faults = with_status(NODES, node, status=amounts)
         assert faults == [
             'status.capacity.cpu: Invalid value: "-1": must be greater than or equal to 0',
             'status.allocatable.a.b/c: Invalid value: "1500m": must be an integer',

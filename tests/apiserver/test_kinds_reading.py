@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from cidrella.apiserver.kinds import nodes
 from cidrella.apiserver.kinds.quantities import canonical
 from tests.apiserver.kinds import kind, read, unread
 
@@ -142,22 +141,6 @@ def test_times() -> None:
     assert read(NODES, spec={"taints": [taint]})["spec"]["taints"][0]["timeAdded"] == "2019-12-31T23:00:00Z"
     lease = read(LEASES, spec={"renewTime": "2020-01-01T00:00:00.123456+01:00"})
     assert lease["spec"]["renewTime"] == "2019-12-31T23:00:00.123456Z"
-
-
-def test_known_parts() -> None:
-    """Parts that are the very same as those of the stored object are taken as they are; others are read."""
-    old = read(NODES, spec={"podCIDR": "10.0.0.0/24"})
-    new = {
-        "metadata": old["metadata"],
-        "spec": {"podCIDR": "10.0.0.0/24", "unschedulable": False},
-        "status": old["status"],
-    }
-    old["status"]["marked"] = ""  # a real one has no such field: a reader would take it away
-    assert nodes.Nodes(nodes.DEFINITION).read(new, old) == ""
-    assert new["status"] is old["status"]
-    assert new["status"]["marked"] == ""
-    assert "unschedulable" not in new["spec"]
-    assert list(new) == ["metadata", "spec", "status"]
 
 
 @pytest.mark.parametrize(

@@ -231,6 +231,9 @@ class TestRules:
         """An ExternalName stands for a name, and has no address."""
         assert faults_of(type="ExternalName") == ["spec.externalName: Required value"]
         assert faults_of(type="ExternalName", externalName="a.b.") == []
+        assert faults_of(type="ExternalName", externalName="A_b")[0].startswith(
+            'spec.externalName: Invalid value: "A_b": a lowercase RFC 1123 subdomain must consist of'
+        )
         not_set = "Forbidden: may not be set for ExternalName services"
         spec = {"clusterIP": "10.96.0.5", "ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack"}
         assert faults_of(type="ExternalName", externalName="a.b", **spec) == [
@@ -316,6 +319,19 @@ class TestUpdates:
         assert change(service(), clusterIP="10.96.0.8")[1] == [told.format("10.96.0.8")]
         assert change(service(), clusterIP="None")[1] == [told.format("None")]
 
+    def test_one_field_of_two(self) -> None:
+        """A client that sets the older field alone has changed the newer one."""
+        assert change(service(), clusterIP="None", clusterIPs=None)[1] == [
+            'spec.clusterIPs[0]: Invalid value: ["None"]: may not change once set'
+        ]
+        named = created(SERVICES, spec={"type": "ExternalName", "externalName": "a.b"})
+        assert change(named, type="ClusterIP", clusterIP="10.96.0.8", ports=PORTS)[0]["clusterIPs"] == ["10.96.0.8"]
+
+    def test_headless(self) -> None:
+        """The families of one that has no address may change."""
+        old = service(clusterIP="None", clusterIPs=["None"], selector={"a": "b"})
+        assert change(old, ipFamilies=["IPv6"])[1] == []
+
     def test_second_address(self) -> None:
         """A second one may come and go, and not change."""
         both = service(
@@ -365,6 +381,8 @@ class TestUpdates:
         assert not gone & found.keys()
         found, faults = change(old, healthCheckNodePort=None)
         assert (found["healthCheckNodePort"], faults) == (30500, [])
+        found, faults = change(old, externalTrafficPolicy="Cluster")
+        assert ("healthCheckNodePort" in found, faults) == (False, [])
         assert change(old, loadBalancerClass="a/c", healthCheckNodePort=30501)[1] == [
             'spec.loadBalancerClass: Invalid value: "a/c": may not change once set',
             "spec.healthCheckNodePort: Forbidden: field is immutable",
@@ -385,6 +403,19 @@ class TestStatus:
         assert with_status(SERVICES, old, status={"loadBalancer": {"ingress": wrong}})[1] == [
             f'status.loadBalancer.ingress[0].ip: Invalid value: "x": {NO_ADDRESS}',
             'status.loadBalancer.ingress[1].ipMode: Unsupported value: "z": supported values: "Proxy", "VIP"',
+        ]
+
+    def test_mode(self) -> None:
+        """The mode goes with an address, and is the usual one only for what was sent as a load balancer."""
+        old = service(type="LoadBalancer")
+        ingress = [{"hostname": "a.b", "ipMode": "VIP"}, {"hostname": "1.2.3.4"}]
+        assert with_status(SERVICES, old, status={"loadBalancer": {"ingress": ingress}})[1] == [
+            "status.loadBalancer.ingress[0].ipMode: Forbidden: may not be specified when `ip` is not set",
+            'status.loadBalancer.ingress[1].hostname: Invalid value: "1.2.3.4": must be a DNS name, not an IP address',
+        ]
+        sent = {**old["spec"], "type": "ClusterIP"}
+        assert with_status(SERVICES, old, spec=sent, status={"loadBalancer": {"ingress": [{"ip": "1.2.3.4"}]}})[1] == [
+            "status.loadBalancer.ingress[0].ipMode: Required value: must be specified when `ip` is set"
         ]
 
     def test_goes_with_the_type(self) -> None:

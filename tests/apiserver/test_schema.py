@@ -228,6 +228,24 @@ def test_rules_wait_for_what_is_worse(earlier: list[Fault]) -> None:
     assert not set(earlier) & set(found)
 
 
+def test_without_rules_none_are_missed() -> None:
+    """Where a schema has no rules, nobody is told that they were not asked."""
+    assert [each.field for each in of(a={"type": "string"}).validate({"spec": {"a": 1}})] == ["spec.a"]
+
+
+def test_a_status_by_itself() -> None:
+    """Of a write to the status only that is looked at, and told of as if it were the whole, but under its path."""
+    status = {"type": "object", "required": ["b"], "properties": {"a": {"type": "integer", "minimum": 3}}}
+    schema = Schema({"type": "object", "properties": {"spec": {"type": "string"}, "status": status}})
+    obj = {"spec": 1, "status": {"a": 2}}
+    assert list(map(str, schema.validate(obj, None, part="status"))) == [
+        "status.a: Invalid value: 2: a in body should be greater than or equal to 3",
+        "status.b: Required value",
+    ]
+    assert [each.field for each in schema.validate({"status": "x"}, None, part="status")] == ["status"]
+    assert schema.validate({"spec": 1}, None, part="status") == []
+
+
 @pytest.mark.parametrize("field", CHANGES)
 def test_what_was_wrong_before_may_stay(field: str) -> None:
     """What a stricter schema finds wrong passes while it does not change, rules about changes excepted."""
@@ -257,6 +275,13 @@ def test_patterns_that_both_must_understand(pattern: str) -> None:
 def test_patterns_that_only_look_strange(text: str) -> None:
     """What is in brackets, or escaped, is none of that."""
     assert told({"type": "string", "pattern": text}, "\0") != []
+
+
+def test_times_in_small_letters() -> None:
+    """A time may have its T and Z in small letters, but has to be one."""
+    schema = {"type": "string", "format": "date-time"}
+    assert told(schema, "2026-01-02t03:04:05.5z") == []
+    assert told(schema, "2026-02-30T03:04:05Z") != []
 
 
 def test_formats_that_are_not_known_here() -> None:

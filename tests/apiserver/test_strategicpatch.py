@@ -5,6 +5,7 @@ What each comes to is what a real API server answered to the same patch.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from copy import deepcopy
 from typing import Any
 
@@ -99,6 +100,8 @@ class TestObjects:
         target = {"metadata": {"labels": {"a": "1", "b": "2"}}}
         patch: Json = {"metadata": {"labels": {"$retainKeys": ["b", "c"], "c": "3", "a": None}}}
         assert patched(target, patch)["metadata"]["labels"] == {"b": "2", "c": "3"}
+        patch = {"metadata": {"labels": {"$retainKeys": ["c"], "c": "3"}}}
+        assert patched(target, patch)["metadata"]["labels"] == {"c": "3"}
         told = (400, "BadRequest", "invalid patch format of retainKeys")
         assert refused(target, {"metadata": {"labels": {"$retainKeys": ["b"], "c": "3"}}}) == told
         assert refused(target, {"metadata": {"labels": {"$retainKeys": "b"}}}) == told
@@ -186,12 +189,15 @@ class TestItems:
         assert owners("ab", [{"uid": "x", "$patch": "delete"}]) == "ab"
         assert owners("ab", [{"$patch": "replace"}, {"uid": "c"}, {"uid": "d"}]) == "cd"
         assert owners("ab", [{"$patch": "replace"}]) == ""
+        assert owners("ab", [{"$patch": "replace"}, {"uid": "c"}], "c") == "c"
 
     def test_ordered(self) -> None:
         """Items come in the order that the patch gives; those it does not name stay before what they were before."""
         assert owners("ab", [], "ba") == "ba"
         assert owners("ab", [{"uid": "c"}], "bca") == "bca"
         assert owners("sab", [{"uid": "c"}], "cab") == "csab"
+        assert owners("a", [{"uid": "b"}], "") == "ab"
+        assert owners("ab", [{"uid": "d"}, {"uid": "b"}, {"uid": "c"}], "") == "cabd"
         assert owners("sxa", [{"uid": "c"}, {"uid": "x", "$patch": "delete"}], "ca") == "sca"
 
     def test_same_keys(self) -> None:
@@ -238,6 +244,12 @@ class TestOrderFaults:
                 " doesn't match $setElementOrder list:\n[map[uid:a]]\n",
             ),
             ({"$setElementOrder/finalizers": "x"}, "expected a []interface {}, but received a string"),
+            ({"$setElementOrder/finalizers": 3}, "expected a []interface {}, but received a int64"),
+            ({"$setElementOrder/finalizers": 1.5}, "expected a []interface {}, but received a float64"),
+            (
+                {"$setElementOrder/owners": [[]], "owners": [{"uid": "a"}]},
+                "expected a map[string]interface {}, but received a []interface {}",
+            ),
             ({"$setElementOrder/finalizers": {}}, "expected a []interface {}, but received a map[string]interface {}"),
             (
                 {"$setElementOrder/finalizers": ["a"], "finalizers": None},
@@ -358,3 +370,33 @@ def test_wanted_order(current: list[str], wanted: list[str], gone: list[str]) ->
     result = owners("".join(current), patch, "".join(wanted)) if current or patch else ""
     assert [each for each in result if each in wanted] == wanted
     assert set(result) == (set(current) - set(gone)) | set(wanted)
+
+
+DIRECTIVES = [
+    "finalizers",
+    "owners",
+    "labels",
+    "$patch",
+    "$retainKeys",
+    "$setElementOrder/owners",
+    "uid",
+    "$setElementOrder",
+]
+DIRECTIVES += ["$setElementOrder/finalizers", "$deleteFromPrimitiveList/finalizers", "$deleteFromPrimitiveList/owners"]
+ANYTHING: st.SearchStrategy[Any] = st.recursive(
+    st.sampled_from([None, True, 1, 1.5, "a", "b", "delete", "replace", "merge"]),
+    lambda inner: st.dictionaries(st.sampled_from(DIRECTIVES), inner) | st.lists(inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(st.sampled_from(DIRECTIVES), ANYTHING))
+def test_whatever_is_sent(patch: Json) -> None:
+    """Any patch at all is applied or refused; what it is applied to stays as it is."""
+    target: Json = {
+        "metadata": {"finalizers": ["a", "c"], "owners": [{"uid": "a"}, {"uid": "b"}], "labels": {"x": "y"}}
+    }
+    before = deepcopy((target, patch))
+    with suppress(StatusError):
+        strategic_patch(target, {"metadata": patch}, SCHEMA)
+    assert (target, patch) == before

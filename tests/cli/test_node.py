@@ -167,6 +167,25 @@ class TestPools:
         cidrella("pool", "add", "second", "10.20.0.0/22")
         assert cidrella("pool", "remove", "second").out == "second is gone\n"
 
+    def test_one_that_takes_its_time(
+        self, cidrella: Cidrella, idle: EmbeddedApi, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """P1: one that nobody uses is waited for, for a moment; if it stays all the same, that is said."""
+        cidrella("pool", "add", "slow", "10.10.0.0/22")
+        path = f"{POOLS_PATH}/slow"
+
+        def hold(finalizers: list[str]) -> None:
+            idle.do(lambda client: client.patch(path, {"metadata": {"finalizers": finalizers}}, dict))
+
+        hold(["example.com/held"])
+        told = "slow is Terminating, although no node uses it; does a controller run?\n"
+        assert cidrella("pool", "remove", "slow").out == told
+        monkeypatch.setattr(playing, "_MOMENT", 10.0)
+        later = threading.Timer(0.4, hold, [[]])
+        later.start()
+        assert cidrella("pool", "remove", "slow").out == "slow is gone\n"
+        later.join()
+
     @pytest.mark.parametrize(
         ("arguments", "expected"),
         [

@@ -54,6 +54,7 @@ def test_without_any_option(tmp_path: Path) -> None:
         for command in ("cidrella node add", "cidrella pools", "cidrella explain", "cidrella map", "kubectl get nodes"):
             assert f"  {command}" in up.printed
         assert "\x1b" not in up.printed
+        assert up.out("kubectl get service kubernetes -o jsonpath={.spec.clusterIP}") == "10.96.0.1"
         up.out("cidrella pool add all 10.0.0.0/16")
         assert up.run("cidrella node add a", kubeconfig=False).stdout == "a has 10.0.0.0/24 from all\n"
         up.out("kubectl create service clusterip front --tcp=80")
@@ -156,6 +157,17 @@ def test_an_example_that_lives(tmp_path: Path) -> None:
         assert {line.split()[0] for line in up.out("cidrella pools").splitlines()[1:]} == {
             *("zone-a", "zone-b", "zone-c", "large", "all-nodes")
         }
+
+
+def test_without_a_controller(tmp_path: Path) -> None:
+    """The API alone: the kinds of pools are for whoever brings a controller, Services have their addresses."""
+    with running(tmp_path, "--no-controller", "--nodes=2", ANY_PORT) as up:
+        assert up.out("kubectl get crds -o name").split() == [
+            "customresourcedefinition.apiextensions.k8s.io/rangeallocations.cidrella.dev"
+        ]
+        assert nodes(up) == {"worker-001": [], "worker-002": []}
+        up.out("kubectl create service clusterip front --tcp=80")
+        assert up.out("kubectl get service front -o jsonpath={.spec.clusterIP}").startswith("10.96.")
 
 
 def test_a_file_with_everything(tmp_path: Path) -> None:

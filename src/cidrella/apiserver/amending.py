@@ -17,12 +17,11 @@ from cidrella.apiserver.rendering import typed
 from cidrella.apiserver.statuses import StatusError, bad_request
 from cidrella.apiserver.store import StaleError
 from cidrella.apiserver.strategicpatch import strategic_patch
-from cidrella.apiserver.writing import Write, modified
+from cidrella.apiserver.writing import STATUS, Write, modified
 
 if TYPE_CHECKING:
     from cidrella.apiserver.calls import Answer, Call
     from cidrella.apiserver.holdings import Holdings
-    from cidrella.apiserver.options import WriteOptions
     from cidrella.apiserver.paths import Target
     from cidrella.apiserver.registry import Served
     from cidrella.apiserver.resource import Resource
@@ -48,7 +47,7 @@ async def patch(holdings: Holdings, call: Call, target: Target, served: Served) 
     while True:
         entry = holdings.get(resource, target)
         old = served.read(entry)
-        change = _Patch(holdings, call, media, write.options)
+        change = _Patch(write, call, media)
         new = change.applied(resource, typed(resource, old))
         intake.name_mismatch(new["metadata"], target.name)
         metadata.put_in_namespace(new["metadata"], target.namespace)
@@ -71,10 +70,11 @@ def _media(call: Call, resource: Resource) -> str:
 class _Patch:
     """What was sent, to be applied to an object."""
 
-    def __init__(self, holdings: Holdings, call: Call, media: str, options: WriteOptions) -> None:
-        self._holdings = holdings
+    def __init__(self, write: Write, call: Call, media: str) -> None:
+        self._holdings = write.holdings
+        self._part = write.target.part
         self._media = media
-        self._options = options
+        self._options = write.options
         self._warnings = call.warnings
         self._patch = _read(call.body, media)
         self._repeated = repeated(call.body, self._patch)
@@ -98,18 +98,24 @@ class _Patch:
         if not isinstance(patched, dict):
             told = f"json: cannot unmarshal {json_kind(patched)} into Go value of type map[string]interface {{}}"
             raise bad_request(told)
-        left_alone = {name: each for name, each in patched.items() if each is target.get(name) and name in _PARTS}
-        kept: Json = decode(encode({} if resource.custom else left_alone))
+        kept = {} if resource.custom else self._left_alone(patched, target)
         body = encode({name: each for name, each in patched.items() if name not in kept})
         new: Json = decode(body)  # nothing in it is shared with what was there
         try:
             self._warnings += self._strangers()
-            intake.check_patched_type(resource, new, body, self._holdings.knows)
+            if self._media != STRATEGIC:  # where that is not looked at
+                intake.check_patched_type(resource, new, body, self._holdings.knows)
             self._warnings += intake.take(resource, new, self._options.validation, self._repeated, kept=kept)
         except intake.DecodingError as error:
             told = _go_map(self._patch) if self._media == STRATEGIC else _shown(resource, {**decode(body), **kept})
             raise intake.refused_patch(told, error) from None
         return new
+
+    def _left_alone(self, patched: Json, target: Json) -> Json:
+        """The parts that the patch has not touched; the one that is written to is a copy, and may be changed."""
+        other = "spec" if self._part == STATUS else "status"
+        found = {name: each for name, each in patched.items() if each is target.get(name) and name in _PARTS}
+        return {name: each if name == other else decode(encode(each)) for name, each in found.items()}
 
     def _strangers(self) -> list[str]:
         """What to warn of: fields that a step has and should not. Raises DecodingError where that is an error."""

@@ -83,8 +83,11 @@ def read_object(call: Call, kind: str) -> Sent:
 
 def read_options(call: Call) -> Json:
     """The options of a deletion in its body. Raises `StatusError`."""
+    media = media_of(call)
+    if media not in {JSON, YAML}:
+        raise unsupported(", ".join(MEDIA))
     try:
-        return _read(call.body, media_of(call)).obj
+        return _read(call.body, media).obj
     except UnreadableError as error:
         raise bad_request(str(error)) from None
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Json = dict[str, Any]
 
-_OPTIONAL_OLD: Final = "cel.bind(oldSelf, __has ? optional.of(__old) : optional.none(),\n({})\n)"
+_OPTIONAL_OLD: Final = "cel.bind(oldSelf, __has ? optional.of(__old) : optional.none(), (\n{}\n))"
 """On lines of its own, so that a column in a message is one of the rule."""
 _PATTERNS: Final = 256
 """How many are kept compiled."""
@@ -89,7 +89,8 @@ class Checker:
     def check(self, text: str, node: Node, wanted: str, *, optional_old: bool = False) -> None:
         """See that an expression about a node has this type, `BOOL` or `STRING`. Raises `ExpressionError`."""
         environment = self._environment(self._types.of(node))
-        _compile_plainly(text)  # before anything is put around it
+        if optional_old:
+            _compile_plainly(text)  # before anything is put around it
         try:
             compiled = environment.compile(_OPTIONAL_OLD.format(text) if optional_old else text)
         except RuntimeError as error:

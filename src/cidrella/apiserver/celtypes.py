@@ -112,6 +112,7 @@ class Types:
     def _add_message(self, name: str, properties: Iterable[tuple[str, Node]]) -> None:
         kinds = [(escaped(field), self._add(child, f"{name}_{at}")) for at, (field, child) in enumerate(properties)]
         message = self._file.message_type.add(name=name)
+        message.options.deprecated_legacy_json_field_conflicts = True  # a_b and aB are the same in JSON to protobuf
         for at, (field, kind) in enumerate(kinds, start=1):
             if field and kind:
                 _add_field(message, field, at, kind)
@@ -119,22 +120,27 @@ class Types:
 
 def _add_field(message: Any, name: str, number: int, kind: str) -> None:
     label = _OPTIONAL
+    if kind.startswith("map<") and any(each.name == _entry_name(name) for each in message.nested_type):
+        kind = _DYN  # two that protobuf cannot tell apart: a_b and aB
     if kind.startswith("map<"):
         kind, label = _add_entry(message, name, kind), _REPEATED
     elif kind.startswith("list<") and not kind.startswith(("list<list<", "list<map<")):
         kind, label = kind[len("list<") : -1], _REPEATED
-    if kind in _FIELD_TYPES:
-        message.field.add(name=name, number=number, type=_FIELD_TYPES[kind], label=label)
-    else:
-        named = "google.protobuf.Value" if kind == _DYN or "<" in kind else kind
-        message.field.add(name=name, number=number, type=_MESSAGE, type_name=f".{named}", label=label)
+    field = message.field.add(name=name, number=number, label=label, json_name=f"f{number}")
+    field.type = _FIELD_TYPES.get(kind, _MESSAGE)
+    if field.type == _MESSAGE:
+        field.type_name = ".google.protobuf.Value" if kind == _DYN or "<" in kind else f".{kind}"
 
 
 def _add_entry(message: Any, name: str, kind: str) -> str:
     """The message of a mapping's entries, which protobuf knows by its name, and what it is called."""
-    entry = message.nested_type.add(name=re.sub(r"(?:^|_)(.)", lambda each: each[1].upper(), name) + "Entry")
+    entry = message.nested_type.add(name=_entry_name(name))
     entry.options.map_entry = True
     _add_field(entry, "key", 1, "string")
     value = kind[len("map<string, ") : -1]
     _add_field(entry, "value", 2, _DYN if "<" in value else value)
     return f"{_SELF}.{message.name}.{entry.name}"
+
+
+def _entry_name(name: str) -> str:
+    return re.sub(r"(?:^|_)(.)", lambda each: each[1].upper(), name) + "Entry"

@@ -38,20 +38,23 @@ _LIMITS: Final = frozenset({"multipleOf", "maximum", "exclusiveMaximum", "minimu
 _FLOAT32_MAX: Final = 3.4028234663852886e38
 
 
-def conform(root: Node, obj: Json, old: Json | None) -> list[Fault]:
-    """What is wrong with an object, but for what was so before."""
+def conform(root: Node, value: Any, old: Any) -> list[Fault]:
+    """What is wrong with a value, but for what was so before."""
     found: list[Fault] = []
-    _check(root, obj, "", found, NOTHING if old is None else old)
+    _check(root, value, "", found, NOTHING if old is None else old)
     return list(dict.fromkeys(found))
+
+
+def placed(found: list[Fault], path: str) -> list[Fault]:
+    """What was found wrong with a value by itself, under the path at which it stands."""
+    return [each._replace(field=path if each.field in ("", _NIL) else f"{path}.{each.field}") for each in found]
 
 
 def wrong_defaults(node: Node, where: str) -> list[Fault]:
     """What is wrong with the defaults of a node and of all within it."""
     found: list[Fault] = []
     if node.default is not NOTHING:
-        _check(node, node.default, "", found)
-        place = f"{where}.default"
-        found = [each._replace(field=place if each.field in ("", _NIL) else f"{place}.{each.field}") for each in found]
+        found = placed(conform(node, node.default, None), f"{where}.default")
     for step, child in node.children():
         found += wrong_defaults(child, f"{where}{step}")
     return found
@@ -91,7 +94,7 @@ def _check_choice(node: Node, value: Any, path: str, found: list[Fault]) -> int:
     choices = node.definition.get("enum")
     if choices is not None and (value is None or not _is_among(value, choices)):
         told = [each if isinstance(each, str) else faults.as_json(each) for each in choices]
-        found.append(faults.not_supported(path, value, told))
+        found.append(faults.not_supported(path, _as_go_has_it(value), told))
     return 1
 
 
@@ -141,13 +144,16 @@ def _of(path: str) -> str:
 
 
 def _plain(path: str, value: Any, why: str) -> Fault:
-    whole = isinstance(value, float) and value.is_integer() and abs(value) < 1e21
-    return faults.invalid(path or _NIL, int(value) if whole else value, f"{_of(path)} {why}")
+    return faults.invalid(path or _NIL, _as_go_has_it(value), f"{_of(path)} {why}")
+
+
+def _as_go_has_it(value: Any) -> Any:
+    """A value that is printed as Go prints it: whole numbers without a point, whatever they were written as."""
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e21 else value
 
 
 def _number(value: float) -> str:
-    """As Go prints it, whatever it was written as."""
-    return str(int(value)) if float(value).is_integer() and abs(value) < 1e21 else repr(value)
+    return str(_as_go_has_it(value))
 
 
 def _string_faults(node: Node, value: str, path: str) -> Iterable[Fault]:
@@ -233,6 +239,8 @@ def _too_many(path: str, count: int, most: int) -> Fault:
 
 
 def _is_among(value: Any, choices: list[Any]) -> bool:
+    if isinstance(value, float) and int(value) in (each for each in choices if isinstance(each, int)):
+        return True  # as a whole number, as which it is compared with one
     return any(value == each and isinstance(value, bool) == isinstance(each, bool) for each in choices)
 
 

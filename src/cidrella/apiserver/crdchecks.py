@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from cidrella.apiserver import faults
@@ -24,6 +26,18 @@ _SELECTABLE: Final = ("string", "boolean", "integer")
 _APPROVED: Final = "api-approved.kubernetes.io"
 _PROTECTED: Final = (".k8s.io", ".kubernetes.io")
 _ELSEWHERE: Final = {"schema": "spec.validation"}
+_COMPILED: Final = 32
+"""How many schemas are remembered: one is asked for when its definition is checked, and each time that it is served."""
+
+
+def compiled(definition: Json, where: str = f"{_ELSEWHERE['schema']}.openAPIV3Schema") -> Schema:
+    """A schema of a definition, made once however often it is asked for. Raises `SchemaError`."""
+    return _compiled(json.dumps(definition), where)
+
+
+@lru_cache(_COMPILED)
+def _compiled(definition: str, where: str) -> Schema:
+    return Schema(json.loads(definition), where)
 
 
 def definition_faults(crd: Json) -> list[Fault]:
@@ -62,8 +76,9 @@ def _immutable(new: Json, old: Json, path: tuple[str, ...]) -> Iterator[Fault]:
 
 def _name_faults(metadata: Json, spec: Json) -> Iterator[Fault]:
     group = spec["group"]
-    if metadata["name"] != f"{spec['names']['plural']}.{group}":
-        yield faults.invalid("metadata.name", metadata["name"], 'must be spec.names.plural+"."+spec.group')
+    for field in ("generateName", "name"):
+        if metadata.get(field) and metadata[field] != f"{spec['names']['plural']}.{group}":
+            yield faults.invalid(f"metadata.{field}", metadata[field], 'must be spec.names.plural+"."+spec.group')
     if not group:
         yield faults.required("spec.group")
     elif why := ",".join(subdomain_faults(group)):
@@ -140,7 +155,7 @@ def _schema_faults(versions: list[Json]) -> Iterator[Fault]:
         where = f"{place}.openAPIV3Schema"
         found = list(structural_faults(definition, where))
         try:
-            schema = None if found else Schema(definition, where)
+            schema = None if found else compiled(definition, where)
         except SchemaError as error:
             found = error.faults
         else:

@@ -6,12 +6,11 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cidrella.apiserver import crdschemas
-from cidrella.apiserver.crdchecks import change_faults, definition_faults, is_established
+from cidrella.apiserver.crdchecks import change_faults, compiled, definition_faults, is_established
 from cidrella.apiserver.crdshape import DEFINITION, DefinitionSchema, schemas_in
 from cidrella.apiserver.jsonpath import field_reader
 from cidrella.apiserver.kinds.kind import BuiltIn
 from cidrella.apiserver.resource import Column, Resource, Strategy
-from cidrella.apiserver.schema import Schema
 from cidrella.apiserver.tables import printer_column
 
 if TYPE_CHECKING:
@@ -77,9 +76,9 @@ def definition_resource() -> Resource:
 class Definitions(BuiltIn):
     """What is particular about definitions."""
 
-    def read(self, obj: Json, old: Json | None = None) -> str:
+    def read(self, obj: Json) -> str:
         """Bring it into its form, with the schemas in it, and fill in what can be told from the rest."""
-        if why := super().read(obj, old):
+        if why := super().read(obj):
             return why
         for _, schema in schemas_in(obj):
             if why := crdschemas.unreadable(schema, ".spec.versions.schema.openAPIV3Schema"):
@@ -208,25 +207,19 @@ def end_deletion(crd: Json) -> bool:
 def resources_of(crd: Json) -> list[Resource]:
     """What is served for a definition: a resource for each version. Raises `SchemaError`."""
     spec, names = crd["spec"], crd["status"]["acceptedNames"]
-    (stored,) = (each["name"] for each in spec["versions"] if each["storage"])
-    return [
-        _resource(spec, {**spec["names"], **names}, version, f"{spec['group']}/{stored}")
-        for version in spec["versions"]
-        if version["served"]
-    ]
+    wanted = {**spec["names"], **names}
+    return [_resource(spec, wanted, version) for version in spec["versions"] if version["served"]]
 
 
-def _resource(spec: Json, names: Json, version: Json, stored: str) -> Resource:
-    served = f"{spec['group']}/{version['name']}"
+def _resource(spec: Json, names: Json, version: Json) -> Resource:
     has_status = "status" in version.get("subresources", {})
-    other = served != stored
     return Resource(
         group=spec["group"],
         version=version["name"],
         plural=names["plural"],
         kind=names["kind"],
         namespaced=spec["scope"] == "Namespaced",
-        schema=Schema(version["schema"]["openAPIV3Schema"]),
+        schema=compiled(version["schema"]["openAPIV3Schema"]),
         strategy=CustomObjects(has_status=has_status),
         columns=tuple(map(printer_column, version.get("additionalPrinterColumns", ()))),
         singular=names.get("singular", ""),
@@ -239,8 +232,6 @@ def _resource(spec: Json, names: Json, version: Json, stored: str) -> Resource:
             each["jsonPath"].removeprefix("."): field_reader(each["jsonPath"])
             for each in version.get("selectableFields", ())
         },
-        encode=(lambda obj: {**obj, "apiVersion": stored}) if other else None,
-        decode=(lambda obj: {**obj, "apiVersion": served}) if other else None,
     )
 
 

@@ -7,17 +7,15 @@ that would have one do more than the default are accepted and mean the default.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cidrella.apiserver import rendering
-from cidrella.apiserver.bodies import read_options
 from cidrella.apiserver.calls import Answer
-from cidrella.apiserver.faults import invalid as invalid_value
-from cidrella.apiserver.faults import not_supported, quoted
+from cidrella.apiserver.deleteoptions import DeleteOptions, delete_options
 from cidrella.apiserver.negotiation import form_of
-from cidrella.apiserver.options import dry_run_faults, list_options, refuse
+from cidrella.apiserver.options import list_options
 from cidrella.apiserver.reading import page_of
-from cidrella.apiserver.statuses import StatusError, bad_request, conflict
+from cidrella.apiserver.statuses import StatusError, conflict
 from cidrella.apiserver.times import format_time
 
 if TYPE_CHECKING:
@@ -27,20 +25,8 @@ if TYPE_CHECKING:
     from cidrella.apiserver.paths import Target
     from cidrella.apiserver.registry import Served
     from cidrella.apiserver.resource import Resource
-    from cidrella.apiserver.statuses import Fault
 
     Json = dict[str, Any]
-
-_POLICIES: Final = ("Foreground", "Background", "Orphan")
-
-
-class DeleteOptions(NamedTuple):
-    """Of a deletion."""
-
-    dry_run: bool = False
-    uid: str = ""
-    version: str = ""
-    """What the object must have, if it is to be deleted."""
 
 
 class Deleted(NamedTuple):
@@ -112,33 +98,6 @@ def _begin_deletion(obj: Json, now: str) -> None:
     metadata["deletionGracePeriodSeconds"] = 0
     if metadata.get("generation"):
         metadata["generation"] += 1
-
-
-def delete_options(call: Call) -> DeleteOptions:
-    """What is asked of a deletion, in its body, or if there is none in the query. Raises `StatusError`."""
-    if not call.body:
-        policy = call.option("propagationPolicy")
-        _refuse(policy, orphan="orphanDependents" in call.query, dry_run=call.query.get("dryRun", ()))
-        return DeleteOptions("dryRun" in call.query)
-    body = read_options(call)
-    kind, version = body.get("kind") or "DeleteOptions", body.get("apiVersion") or "v1"
-    if kind != "DeleteOptions":
-        told = f"no kind {quoted(str(kind))} is registered for version {quoted(str(version))}"
-        raise bad_request(f'{told} in scheme "pkg/runtime/scheme.go:111"')
-    dry_run = body.get("dryRun") or call.query.get("dryRun", ())
-    _refuse(body.get("propagationPolicy"), orphan=body.get("orphanDependents") is not None, dry_run=dry_run)
-    wanted = body.get("preconditions") or {}
-    return DeleteOptions(bool(dry_run), wanted.get("uid") or "", wanted.get("resourceVersion") or "")
-
-
-def _refuse(policy: Any, *, orphan: bool, dry_run: Any) -> None:
-    found: list[Fault] = []
-    if policy and policy not in _POLICIES:
-        found.append(not_supported("propagationPolicy", policy, (*_POLICIES, "nil")))
-    if policy and orphan:
-        why = "orphanDependents and deletionPropagation cannot be both set"
-        found.append(invalid_value("propagationPolicy", policy, why))
-    refuse("DeleteOptions", found + dry_run_faults(dry_run))
 
 
 def _check(resource: Resource, obj: Json, entry: Entry, options: DeleteOptions) -> None:

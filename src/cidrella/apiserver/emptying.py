@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
-from cidrella.apiserver.deleting import DeleteOptions, remove
+from cidrella.apiserver.deleteoptions import DeleteOptions
+from cidrella.apiserver.deleting import remove
 from cidrella.apiserver.journal import StoreError
 
 if TYPE_CHECKING:

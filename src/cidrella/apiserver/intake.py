@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from cidrella.apiserver import objectmeta
 from cidrella.apiserver.bodies import summary
 from cidrella.apiserver.faults import invalid as invalid_value
-from cidrella.apiserver.faults import quoted
+from cidrella.apiserver.faults import json_kind, quoted
 from cidrella.apiserver.metadata import drop_repeated_owners
 from cidrella.apiserver.options import IGNORE, STRICT
 from cidrella.apiserver.statuses import StatusError, bad_request, invalid
@@ -100,20 +100,31 @@ def check_type(resource: Resource, sent: Json, body: bytes, known: Callable[[str
 
 
 def check_patched_type(resource: Resource, patched: Json, body: bytes, known: Callable[[str, str], bool]) -> None:
-    """Likewise of the result of a patch, from which neither may be missing."""
+    """Likewise of the result of a patch. A built-in may lose its kind, and nothing is known of it without a version."""
+    kind, version = patched.get("kind"), patched.get("apiVersion")
+    for name, value in (("kind", kind), ("apiVersion", version)):
+        if not isinstance(value, str | None):
+            told = f"json: cannot unmarshal {json_kind(value)} into Go struct field .{name} of type string"
+            raise DecodingError(f"couldn't get version/kind; json parse error: {told}")
+    if resource.custom:
+        _check_patched_custom(resource, patched, body)
+    elif not version:
+        patched.get("metadata", {}).pop("name", None)
+    elif (kind or resource.kind, version) != (resource.kind, resource.group_version):
+        _refuse_type(resource, str(kind or resource.kind), version, known)
+
+
+def _check_patched_custom(resource: Resource, patched: Json, body: bytes) -> None:
     kind, version = patched.get("kind"), patched.get("apiVersion")
     if not kind:
         raise DecodingError(f"Object 'Kind' is missing in '{body.decode(errors='replace')}'")
-    if resource.custom:
-        group = str(version).rpartition("/")[0]
-        if kind != resource.kind:
-            fault = invalid_value("kind", kind, f"must be {resource.kind}")
-            raise invalid(str(kind), group, patched["metadata"]["name"], [fault])
-        if version != resource.group_version:
-            fault = invalid_value("apiVersion", version, f"must be {resource.group_version}")
-            raise invalid(resource.kind, group, patched["metadata"]["name"], [fault])
-    elif (kind, version or "") != (resource.kind, resource.group_version):
-        _refuse_type(resource, str(kind), str(version or ""), known)
+    group, name = str(version).rpartition("/")[0], patched["metadata"]["name"]
+    if kind != resource.kind:
+        fault = invalid_value("kind", kind, f"must be {resource.kind}")
+        raise invalid(str(kind), group, name, [fault])
+    if version != resource.group_version:
+        fault = invalid_value("apiVersion", version, f"must be {resource.group_version}")
+        raise invalid(resource.kind, group, name, [fault])
 
 
 def _check_custom(resource: Resource, sent: Json, body: bytes) -> None:

@@ -19,7 +19,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from cidrella.apiserver.entries import Change
@@ -135,7 +135,7 @@ class Journal:
         self._database.execute("UPDATE latest SET version = ?", (batch[-1].version,))
         self._database.execute("COMMIT")
 
-    def _execute(self, statement: str, rows: list[tuple[object, ...]]) -> None:
+    def _execute(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
         """A statement over many rows: as few calls as may be, see `_ROWS`."""
         for start in range(0, len(rows), _ROWS):
             some = rows[start : start + _ROWS]

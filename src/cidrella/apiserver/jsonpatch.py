@@ -9,8 +9,8 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Final
 
-from cidrella.apiserver.faults import as_json, json_kind
 from cidrella.apiserver.statuses import StatusError, bad_request
+from cidrella.apiserver.wording import as_json, json_kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -122,7 +122,7 @@ class _Document:
 
     def _test(self, operation: Json) -> None:
         found = self.root if operation.get("path") == "" else _get(*self._find(operation, "path"))
-        if not _same(found, operation.get("value")):
+        if not same_json(found, operation.get("value")):
             raise _InapplicableError
 
     def _find(self, operation: Json, name: str) -> tuple[Any, str]:
@@ -172,12 +172,12 @@ def _index(key: str, size: int) -> int:
     return index % size
 
 
-def _same(one: Any, other: Any) -> bool:
+def same_json(one: Any, other: Any) -> bool:
     """Whether two values are the same JSON. 1, 1.0 and true, all alike to Python, are not."""
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):
-        return one.keys() == other.keys() and all(_same(value, other[name]) for name, value in one.items())
+        return one.keys() == other.keys() and all(same_json(value, other[name]) for name, value in one.items())
     if isinstance(one, list):
-        return len(one) == len(other) and all(map(_same, one, other))
+        return len(one) == len(other) and all(map(same_json, one, other))
     return bool(one == other)

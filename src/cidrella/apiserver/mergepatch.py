@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cidrella.apiserver.faults import json_kind
 from cidrella.apiserver.statuses import bad_request
+from cidrella.apiserver.wording import json_kind
 
 
 def merge_patch(target: Any, patch: Any) -> Any:

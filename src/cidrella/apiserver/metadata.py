@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from cidrella.apiserver.faults import forbidden, invalid, quoted, required, too_long
+from cidrella.apiserver.faults import forbidden, invalid, required, too_long
 from cidrella.apiserver.naming import key_faults, label_faults, path_faults, subdomain_faults, value_faults
 from cidrella.apiserver.statuses import bad_request, conflict
 from cidrella.apiserver.times import format_time
+from cidrella.apiserver.wording import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from cidrella.apiserver.faults import json_kind
 from cidrella.apiserver.times import format_time, parse_time
+from cidrella.apiserver.wording import json_kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     Json = dict[str, Any]
 
 _ROOT: Final = "/openapi/v3"
+_OLDER: Final = "/openapi/v2"
+_NOTHING: Final = ("application/com.github.proto-openapi.spec.v2@v1.0+protobuf", b"\x0a\x032.0")
+"""The older description, without any kinds: kubectl asks for it where it applies lists, and passes over what it lacks."""
 _OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _LIST_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"
 _REFERENCE: Final = "#/components/schemas/"
@@ -40,6 +43,8 @@ class OpenApi:
 
     def answer(self, call: Call) -> Answer | None:
         """What is at a path; None if that is no place to ask."""
+        if call.path == _OLDER:
+            return Answer(200, _NOTHING[1], _NOTHING[0])
         if not call.path.startswith(_ROOT):
             return None
         if self._edition != self._registry.edition:

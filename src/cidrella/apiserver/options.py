@@ -83,13 +83,13 @@ def list_options(call: Call) -> ListOptions:
         watch=_flag(call, "watch"),
         labels=call.option("labelSelector"),
         fields=call.option("fieldSelector"),
-        limit=max(_number(call, "limit") or 0, 0),
+        limit=max(number(call, "limit") or 0, 0),
         token=call.option("continue"),
         version=call.option("resourceVersion"),
         match=call.option("resourceVersionMatch"),
         bookmarks=_flag(call, "allowWatchBookmarks"),
         initial=_flag(call, "sendInitialEvents") if "sendInitialEvents" in call.query else None,
-        timeout=_number(call, "timeoutSeconds"),
+        timeout=number(call, "timeoutSeconds"),
     )
     refuse("ListOptions", _watch_faults(options) if options.watch else _list_faults(options))
     return options
@@ -150,7 +150,8 @@ def _flag(call: Call, name: str) -> bool:
     return name in call.query and call.option(name) not in {"false", "0"}
 
 
-def _number(call: Call, name: str) -> int | None:
+def number(call: Call, name: str) -> int | None:
+    """A number in a query; None if nothing is said of it. Raises `StatusError`."""
     text = call.option(name)
     if not text:
         return None

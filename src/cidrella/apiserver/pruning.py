@@ -26,22 +26,29 @@ def prune(root: Node, obj: Json) -> list[str]:
 def _prune(node: Node | None, value: Any, path: str, unknown: list[str]) -> None:
     if isinstance(value, dict):
         _prune_object(node, value, f"{path}.", unknown, frozenset())
-    elif isinstance(value, list) and (node is None or node.items is not None or not node.preserves):
+    elif node is None or node.items is not None or not node.preserves:
         items = None if node is None else node.items
         for at, item in enumerate(value):
-            _prune(items, item, f"{path}[{at}]", unknown)
+            if isinstance(item, dict | list):
+                _prune(items, item, f"{path}[{at}]", unknown)
 
 
 def _prune_object(node: Node | None, obj: Json, path: str, unknown: list[str], kept: frozenset[str]) -> None:
-    for name in list(obj):
-        if name in kept:
-            continue
-        below = None if node is None else node.properties.get(name, node.additional)
-        if below is not None:
-            _prune(below, obj[name], f"{path}{name}", unknown)
-        elif node is None or not node.preserves:
-            unknown.append(f"{path}{name}")
-            del obj[name]
+    # Most of what an object holds is neither unknown nor holds anything itself: it is passed over at once.
+    strange: list[str] = []
+    known = {} if node is None else node.properties
+    additional = None if node is None else node.additional
+    for name, value in obj.items():
+        below = known.get(name, additional)
+        if below is None:
+            strange.append(name)
+        elif value and name not in kept and isinstance(value, dict | list):
+            _prune(below, value, f"{path}{name}", unknown)
+    if strange and (node is None or not node.preserves):
+        for name in strange:
+            if name not in kept:
+                unknown.append(f"{path}{name}")
+                del obj[name]
 
 
 def default(root: Node, obj: Json) -> None:
@@ -52,28 +59,32 @@ def default(root: Node, obj: Json) -> None:
 def _default(node: Node, value: Any) -> None:
     if isinstance(value, dict):
         _default_object(node, value, frozenset())
-    elif isinstance(value, list) and node.items is not None:
+    elif node.items is not None:
         for at, item in enumerate(value):
             if item is None and not node.items.nullable and node.items.default is not NOTHING:
                 value[at] = deepcopy(node.items.default)
-            _default(node.items, value[at])
+            if isinstance(value[at], dict | list):
+                _default(node.items, value[at])
 
 
 def _default_object(node: Node, obj: Json, kept: frozenset[str]) -> None:
-    for name, child in node.properties.items():
-        if child.default is not NOTHING and name not in kept and _is_open(obj.get(name, NOTHING), child):
+    for name, child in node.defaults:
+        if name not in kept and (name not in obj or (obj[name] is None and not child.nullable)):
             obj[name] = deepcopy(child.default)
-    for name in list(obj):
+    nulls: list[str] = []
+    for name, value in obj.items():
+        if value is not None and not isinstance(value, dict | list):
+            continue
         below = node.properties.get(name, node.additional)
         if below is None or name in kept:
             continue
-        if obj[name] is None and not below.nullable:
-            if below.default is NOTHING:
-                del obj[name]
-                continue
+        if value is not None:
+            _default(below, value)
+        elif not below.nullable:
+            nulls.append(name)
+    for name in nulls:
+        below = node.properties.get(name, node.additional)
+        if below is None or below.default is NOTHING:
+            del obj[name]
+        else:
             obj[name] = deepcopy(below.default)
-        _default(below, obj[name])
-
-
-def _is_open(value: Any, node: Node) -> bool:
-    return value is NOTHING or (value is None and not node.nullable)

@@ -40,7 +40,8 @@ async def get(holdings: Holdings, call: Call, target: Target, served: Served) ->
     form = form_of(call.accept, served.resource)
     version = call.option("resourceVersion")
     if version not in {"", "0"}:
-        check_version(holdings, asked_version(version))
+        read = _number if _is_uncached(served) else asked_version
+        check_version(holdings, served, read(version))
     entry = holdings.get(served.resource, target)
     return Answer(200, rendering.one(served, entry, form, call.option("includeObject")), form.media)
 
@@ -54,19 +55,20 @@ async def list_(holdings: Holdings, call: Call, target: Target, served: Served, 
     return Answer(200, body, form.media)
 
 
-def check_version(holdings: Holdings, version: int) -> None:
+def check_version(holdings: Holdings, served: Served, version: int) -> None:
     """Refuse a version that there has not been. Raises `StatusError`."""
     if version <= holdings.store.version:
         return
     why = f"Timeout: Too large resource version: {version}, current: {holdings.store.version}"
     cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
-    raise StatusError(504, "Timeout", why, {"causes": [cause], "retryAfterSeconds": 1})
+    later = {} if _is_uncached(served) else {"retryAfterSeconds": 1}
+    raise StatusError(504, "Timeout", why, {"causes": [cause], **later})
 
 
 def page_of(holdings: Holdings, target: Target, served: Served, options: ListOptions) -> Page:
     """What a list shows of what there is, or was. Raises `StatusError`."""
     selection = Selection(served, options)
-    limit = 0 if options.version == "0" else options.limit
+    limit = 0 if options.version == "0" and not _is_uncached(served) else options.limit
     entries, version = _continued(holdings, target, served, options) or _begun(holdings, target, served, options)
     found = selection.of(entries)
     metadata: Json = {"resourceVersion": str(version)}
@@ -91,7 +93,7 @@ def _continued(
     token = tokens.parse(options.token)
     version = holdings.store.version if token.version == tokens.LATEST else token.version
     try:
-        entries = _entries(holdings, served.resource.store_key, target.namespace, version)
+        entries = _entries(holdings, served, target.namespace, version)
     except GoneError:
         raise tokens.ExpiredTokenError(token) from None
     start = f"{target.namespace}/{token.start}" if target.namespace else token.start
@@ -101,20 +103,26 @@ def _continued(
 def _begun(holdings: Holdings, target: Target, served: Served, options: ListOptions) -> tuple[list[Entry], int]:
     """All that there is, or was at the version that is asked for."""
     asked = _number(options.version) if options.version else 0
-    check_version(holdings, asked)
+    check_version(holdings, served, asked)
     exact = asked and (options.match == EXACT or (options.limit and options.match != NOT_OLDER))
     version = asked if exact else holdings.store.version
     try:
-        return _entries(holdings, served.resource.store_key, target.namespace, version), version
+        return _entries(holdings, served, target.namespace, version), version
     except GoneError:
         raise expired(_TOO_OLD) from None
 
 
-def _entries(holdings: Holdings, storage: str, namespace: str, version: int) -> list[Entry]:
+def _entries(holdings: Holdings, served: Served, namespace: str, version: int) -> list[Entry]:
+    storage = served.resource.store_key
     if version == holdings.store.version:
         return holdings.store.entries(storage, namespace)
-    check_version(holdings, version)
+    check_version(holdings, served, version)
     return holdings.store.entries_at(version, storage, namespace)
+
+
+def _is_uncached(served: Served) -> bool:
+    """Whether the real server has no cache for a kind, which shows in what it says: events."""
+    return served.resource.lifetime > 0
 
 
 def _path(entry: Entry) -> str:

@@ -65,8 +65,8 @@ def many(served: Served, entries: Sequence[Entry], metadata: Json, form: Form, i
         case "Table":
             return write(rows(served, objects, metadata, include), form.media)
         case "PartialObjectMetadataList":
-            items_ = [{**_PARTIAL, "metadata": each["metadata"]} for each in objects]
-            listed = {"kind": METADATA_LIST, "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "items": items_}
+            parts = [{**_PARTIAL, "metadata": each["metadata"]} for each in objects] or None
+            listed = {"kind": METADATA_LIST, "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "items": parts}
             return write(listed, form.media)
     items_ = [typed(resource, each) if resource.custom else each for each in objects]
     kind = resource.list_kind or f"{resource.kind}List"

@@ -50,13 +50,14 @@ class Rulebook:
         text, optional = raw.get("rule", "").strip(), bool(raw.get("optionalOldSelf"))
         about_change = _OLD.search(cel.LITERALS.sub("''", text)) is not None
         field = resolve(node, raw.get("fieldPath", ""))
-        wrong = [*_wrong_words(raw, path), *self._wrong_expressions(node, raw, path)]
+        compiling = list(self._wrong_expressions(node, raw, path))
+        wrong = [*_wrong_words(raw, path), *compiling]
         if field is None:
             wrong.append(faults.invalid(f"{path}.fieldPath", raw["fieldPath"], "must be a valid path"))
         if about_change and uncorrelated:
             why = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {uncorrelated}"
             wrong.append(faults.invalid(f"{path}.rule", raw["rule"], why))
-        if optional and not about_change:
+        if optional and (not about_change or compiling):  # of what does not compile, nothing is known
             why = "may not be set if oldSelf is not used in rule"
             wrong.append(faults.invalid(f"{path}.optionalOldSelf", optional, why))
         self._found += wrong

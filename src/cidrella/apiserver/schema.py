@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from cidrella.apiserver import faults, pruning, structural
-from cidrella.apiserver.conforming import conform, wrong_defaults
+from cidrella.apiserver.conforming import conform, placed, wrong_defaults
 from cidrella.apiserver.listtypes import repeated
 from cidrella.apiserver.rulebook import Rulebook
 from cidrella.apiserver.rules import broken
@@ -70,15 +70,26 @@ class Schema:
         """Put in the defaults, and take out nulls where none may be."""
         pruning.default(self._root, obj)
 
-    def validate(self, obj: Json, old: Json | None = None, earlier: Sequence[Fault] = ()) -> list[Fault]:
+    def validate(
+        self, obj: Json, old: Json | None = None, earlier: Sequence[Fault] = (), part: str = ""
+    ) -> list[Fault]:
         """What is wrong: types and values, lists that repeat themselves, then the rules.
 
         What was wrong in `old` already, and did not change, is let pass. Faults that were found earlier, in metadata,
-        are not told again, but may keep the rules from being asked.
+        are not told again, but may keep the rules from being asked. With a part (`status`), types and values of that
+        part alone are looked at.
         """
-        found = conform(self._root, obj, old)
+        found = self._conform(part, obj, old) if part else conform(self._root, obj, old)
         if old is None or not repeated(self._root, old):
             found += repeated(self._root, obj)
+        if not self._root.ruled:
+            return found
         if not _BLOCKING.isdisjoint(each.reason for each in (*earlier, *found)):
             return [*found, _NOT_ASKED]
         return found + broken(self._root, obj, old)
+
+    def _conform(self, part: str, obj: Json, old: Json | None) -> list[Fault]:
+        node = self._root.properties.get(part)
+        if node is None or part not in obj:
+            return []
+        return placed(conform(node, obj[part], (old or {}).get(part)), part)

@@ -6,9 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from cidrella.apiserver.faults import invalid, quoted
+from cidrella.apiserver.faults import invalid
 from cidrella.apiserver.naming import key_faults, value_faults
 from cidrella.apiserver.statuses import bad_request
+from cidrella.apiserver.wording import quoted
 from cidrella.core.selector import Operator, Requirement, parse_int64
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ all that it may rest on is durable.
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -41,6 +42,8 @@ __all__ = ["VERSION", "ApiServer", "User"]
 
 GRACE: Final = 2.0
 """Seconds that answers under way have at the end."""
+STALLED: Final = 30.0
+"""Seconds after which one who does not read what is told is cut off."""
 _KEPT: Final = 120.0
 """Seconds that a connection may be idle: longer than Go's clients keep one (90)."""
 _UNCACHED: Final = {"Cache-Control": "no-cache, private"}
@@ -156,10 +159,12 @@ class ApiServer(Listener):
                 async for line in lines:
                     if self._ending or request.transport is None:
                         break
-                    if line:
-                        await response.write(line)
-        except ConnectionError:
-            pass  # whoever watched has gone
+                    async with asyncio.timeout(STALLED):
+                        if line:
+                            await response.write(line)
+        except (ConnectionError, TimeoutError):  # whoever watched has gone, or does not read
+            if request.transport is not None:
+                request.transport.abort()
         finally:
             self._watches.discard(watch)
             watch.end()

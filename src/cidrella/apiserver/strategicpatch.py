@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from cidrella.apiserver.faults import as_go, json_kind
 from cidrella.apiserver.statuses import StatusError, bad_request
+from cidrella.apiserver.wording import as_go, json_kind
 
 if TYPE_CHECKING:
     Json = dict[str, Any]
@@ -29,6 +29,12 @@ _ORDER: Final = "$setElementOrder"
 _DELETE: Final = "$deleteFromPrimitiveList"
 
 _NOTHING: Final = object()
+_GO_TYPES: Final = {
+    "object": "map[string]interface {}",
+    "array": "[]interface {}",
+    "number": "int64",
+    "null": "%!s(<nil>)",
+}
 
 
 def strategic_patch(target: Json, patch: Any, schema: Json) -> Json:
@@ -73,7 +79,7 @@ def _retained(target: Json, patch: Json) -> Json:
     given = [
         name for name, value in patch.items() if value is not None and not name.startswith((_RETAIN, _ORDER, _DELETE))
     ]
-    if not isinstance(names, list) or not set(given) <= set(names):
+    if not isinstance(names, list) or any(name not in names for name in given):
         raise bad_request("invalid patch format of retainKeys")
     return {name: value for name, value in target.items() if name in names}
 
@@ -86,8 +92,8 @@ def _merge_member(merged: Json, name: str, value: Any, schema: Json) -> None:
     elif isinstance(current, list) and isinstance(value, list):
         merged[name] = _merge_lists(current, value, schema) if "merge" in _strategies(schema) else value
     else:
-        fresh = None if value is None else _fresh(value)
-        if value is None or fresh is _NOTHING:
+        fresh = _fresh(value)
+        if fresh is None or fresh is _NOTHING:
             merged.pop(name, None)
         else:
             merged[name] = fresh
@@ -104,8 +110,7 @@ def _apply_order(merged: Json, rest: Json, name: str, order: Any, schema: Json) 
     """Put a list in order, with what the patch has for it merged in first, and taken out of the rest of the patch."""
     for each in (order, merged.get(name, []), rest.get(name, [])):
         if not isinstance(each, list):
-            given = "%!s(<nil>)" if each is None else _go_type(each)
-            raise _failure(f"expected a []interface {{}}, but received a {given}")
+            raise _failure(f"expected a []interface {{}}, but received a {_go_type(each)}")
     if name not in merged and name not in rest:
         return
     field = _schema_of(schema, name)
@@ -196,16 +201,28 @@ def _ordered(items: list[Any], before: list[Any], order: list[Any], key: str) ->
     """
     was = [_identity(each, key) for each in before]
     wanted = [_identity(each, key) for each in order]
-    named = [each for each in items if _identity(each, key) in wanted]
-    named.sort(key=lambda each: wanted.index(_identity(each, key)))
-    others = [each for each in items if _identity(each, key) not in wanted]
-    others.sort(key=lambda each: was.index(_identity(each, key)))
+    named = _sorted([each for each in items if _identity(each, key) in wanted], wanted, key)
+    others = _sorted([each for each in items if _identity(each, key) not in wanted], was, key)
     merged: list[Any] = []
     while others and named:
         other, name = _identity(others[0], key), _identity(named[0], key)
         first = other in was and name in was and was.index(other) < was.index(name)
         merged.append((others if first else named).pop(0))
     return [*merged, *others, *named]
+
+
+def _sorted(items: list[Any], order: list[Any], key: str) -> list[Any]:
+    """Items in an order, by insertion. What the order does not name goes in front, and lets what comes later pass."""
+    found: list[Any] = []
+    for each in items:
+        identity, at = _identity(each, key), len(found)
+        while at:
+            other = _identity(found[at - 1], key)
+            if identity in order and other in order and order.index(identity) >= order.index(other):
+                break
+            at -= 1
+        found.insert(at, each)
+    return found
 
 
 def _fresh(value: Any) -> Any:
@@ -224,6 +241,8 @@ def _identity(item: Any, key: str) -> Any:
     """What an item is told by: its key, or itself."""
     if not key:
         return item
+    if not isinstance(item, dict):
+        raise _failure(f"expected a map[string]interface {{}}, but received a {_go_type(item)}")
     if key not in item:
         raise _failure(f"map: {as_go(item)} does not contain declared merge key: {key}")
     return item[key]
@@ -242,8 +261,8 @@ def _strategies(schema: Json) -> list[str]:
 
 
 def _schema_of(schema: Json, name: str) -> Json:
-    found = schema.get("properties", {}).get(name) or schema.get("additionalProperties")
-    return found if isinstance(found, dict) else {}
+    found: Json = schema.get("properties", {}).get(name, {})
+    return found
 
 
 def _field(name: str, prefix: str) -> str:
@@ -256,7 +275,9 @@ def _field(name: str, prefix: str) -> str:
 
 
 def _go_type(value: Any) -> str:
-    return {"object": "map[string]interface {}", "number": "int64"}.get(json_kind(value), json_kind(value))
+    if isinstance(value, float):
+        return "float64"
+    return _GO_TYPES.get(json_kind(value), json_kind(value))
 
 
 def _failure(told: str) -> StatusError:

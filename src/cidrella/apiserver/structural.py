@@ -42,6 +42,8 @@ class Node:
     """Whether unknown fields stay."""
     default: Any = NOTHING
     properties: dict[str, Node] = field(default_factory=dict)
+    defaults: tuple[tuple[str, Node], ...] = ()
+    """Those of them that have a default."""
     additional: Node | None = None
     """Of every property that is not named."""
     items: Node | None = None
@@ -83,6 +85,7 @@ def read(definition: Json, path: str, found: list[Fault]) -> Node:
         found.append(faults.invalid(f"{path}.format", definition["format"], told))
     for name, child in (definition.get("properties") or {}).items():
         node.properties[name] = read(child, f"{path}.properties[{name}]", found)
+    node.defaults = tuple(each for each in node.properties.items() if each[1].default is not NOTHING)
     if isinstance(additional := definition.get("additionalProperties"), dict):
         node.additional = read(additional, f"{path}.additionalProperties", found)
     elif additional is True:

@@ -112,11 +112,14 @@ def _list_faults(schema: Json, path: str) -> Iterator[Fault]:
         yield faults.not_supported(f"{path}.{_LIST_TYPE}", kind, ["atomic", "set", "map"])
     elif schema.get("type") != "array":
         yield faults.invalid(f"{path}.type", schema.get("type"), f"must be array if {_LIST_TYPE} is specified")
-    elif isinstance(items, dict) and kind == "map":
-        yield from _keyed_faults(schema, items, path)
-    elif isinstance(items, dict) and kind == "set" and _is_granular(items):
-        why = f"must be atomic as item of a list with {_LIST_TYPE}=set"
-        yield faults.invalid(f"{path}.items.{_MAP_TYPE}", items.get(_MAP_TYPE), why)
+    elif isinstance(items, dict) and kind != "atomic":
+        if items.get("nullable"):
+            yield faults.forbidden(f"{path}.items.nullable", f"cannot be nullable when {_LIST_TYPE} is {kind}")
+        if kind == "map":
+            yield from _keyed_faults(schema, items, path)
+        elif _is_granular(items):
+            why = f"must be atomic as item of a list with {_LIST_TYPE}=set"
+            yield faults.invalid(f"{path}.items.{_MAP_TYPE}", items.get(_MAP_TYPE), why)
 
 
 def _is_granular(items: Json) -> bool:
@@ -132,10 +135,25 @@ def _keyed_faults(schema: Json, items: Json, path: str) -> Iterator[Fault]:
         yield faults.invalid(f"{path}.items.type", items.get("type"), why)
     elif not set(keys) <= set(properties):
         yield faults.invalid(f"{path}.{_KEYS}", keys, "entries must all be names of item properties")
-    for key in keys:
-        if key in properties and key not in (items.get("required") or ()) and "default" not in properties[key]:
-            why = f"this property is in {_KEYS}, so it must have a default or be a required property"
-            yield faults.required(f"{path}.items.properties[{key}].default", why)
+    if len(set(keys)) < len(keys):
+        yield faults.invalid(f"{path}.{_KEYS}", keys, "must not contain duplicate entries")
+    for key in set(keys) & set(properties):
+        yield from _key_faults(properties[key], f"{path}.items.properties[{key}]", given=_is_given(key, items))
+
+
+def _is_given(key: str, items: Json) -> bool:
+    return key in (items.get("required") or ()) or "default" in items["properties"][key]
+
+
+def _key_faults(schema: Json, path: str, *, given: bool) -> Iterator[Fault]:
+    if not given:
+        why = f"this property is in {_KEYS}, so it must have a default or be a required property"
+        yield faults.required(f"{path}.default", why)
+    if schema.get("nullable"):
+        yield faults.forbidden(f"{path}.nullable", f"this property is in {_KEYS}, so it cannot be nullable")
+    if schema.get("type") in ("object", "array"):
+        why = f"must be a scalar type if parent array's {_LIST_TYPE} is map"
+        yield faults.invalid(f"{path}.type", schema["type"], why)
 
 
 def _alternative_faults(schema: Json, path: str) -> Iterator[Fault]:

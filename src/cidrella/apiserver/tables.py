@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from cidrella.apiserver.faults import as_json, invalid
+from cidrella.apiserver.faults import invalid
 from cidrella.apiserver.jsonpath import json_path
 from cidrella.apiserver.resource import Column
 from cidrella.apiserver.statuses import bad_request
 from cidrella.apiserver.times import parse_time
+from cidrella.apiserver.wording import as_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -70,15 +70,16 @@ class Watch:
         self.target = target
         storage = (served.resource.store_key, target.namespace)
         try:
-            self._watcher = self._begin(holdings, storage, since) if begins else self._open(holdings, storage, since)
+            if begins:
+                check_version(holdings, served, since)
+            self._watcher = self._begin(holdings, storage) if begins else self._open(holdings, storage, since)
         except GoneError as error:
             self._error = _refusal(expired(f"too old resource version: {since} ({error.oldest})"))
         except StatusError as error:
             self._error = _refusal(error)
 
-    def _begin(self, holdings: Holdings, storage: tuple[str, str], since: int) -> Watcher:
+    def _begin(self, holdings: Holdings, storage: tuple[str, str]) -> Watcher:
         """With what there is, and from there on."""
-        check_version(holdings, since)
         self._initial = self._selection.of(holdings.store.entries(*storage))
         return holdings.store.watch(*storage)
 

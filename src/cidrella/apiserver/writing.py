@@ -16,7 +16,8 @@ from cidrella.apiserver.bodies import decode, read_object
 from cidrella.apiserver.calls import Answer, encode
 from cidrella.apiserver.faults import invalid as invalid_value
 from cidrella.apiserver.holdings import NAMESPACES, place
-from cidrella.apiserver.negotiation import form_of
+from cidrella.apiserver.jsonpatch import same_json
+from cidrella.apiserver.negotiation import PLAIN, form_of
 from cidrella.apiserver.options import parse_version, write_options
 from cidrella.apiserver.statuses import MODIFIED, StatusError, already_exists, conflict, forbidden, invalid, not_found
 from cidrella.apiserver.store import ExistsError, MissingError, StaleError
@@ -65,6 +66,8 @@ async def replace(holdings: Holdings, call: Call, target: Target, served: Served
         if entry is None and (target.part or not resource.creates):
             raise not_found(resource.plural, resource.group, target.name)
         if refused := metadata.uid_conflict(resource, found, old["metadata"]):
+            if write.options.dry_run:
+                refused.message = refused.message.replace("Key: /registry/", "Key: /")
             raise refused
         if entry is None:
             found.pop("resourceVersion", None)
@@ -125,8 +128,8 @@ class Write:
         async with self._addresses(new, old, dry_run=self.options.dry_run):
             faults = metadata.update_faults(new["metadata"], old["metadata"], namespaced=resource.namespaced)
             if resource.custom:
-                faults += resource.schema.validate(new, old, faults)
-            _refuse(resource, new, [*faults, *strategy.validate_update(new, old)])
+                faults += resource.schema.validate(new, old, faults, part=self.target.part)
+            _refuse(resource, new, faults, strategy.validate_update(new, old))
             stored = self._store(entry, new, old)
         self.warnings.extend(_warnings(resource, new, old))
         return self._answer(200, stored, new)
@@ -142,7 +145,7 @@ class Write:
             faults = metadata.create_faults(found, namespaced=resource.namespaced, name_faults=resource.name_fault)
             if resource.custom:
                 faults += resource.schema.validate(new, None, faults)
-            _refuse(resource, new, [*faults, *resource.strategy.validate_create(new)])
+            _refuse(resource, new, faults, resource.strategy.validate_create(new))
             if version.isdigit() and int(version):
                 raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
             if not free:
@@ -157,7 +160,7 @@ class Write:
                 if not self.options.dry_run:
                     self.holdings.delete(resource, entry)
                 return None
-            if new == old:
+            if new == old and (not resource.custom or same_json(new, old)):
                 return entry
             return None if self.options.dry_run else self.holdings.replace(resource, entry, new)
         except MissingError:
@@ -190,8 +193,11 @@ class Write:
     def _answer(self, code: int, entry: Entry | None, obj: Json) -> Answer:
         if entry is None:
             body = rendering.one_of(self.served, obj, self.form)
-        else:
+        elif self.form is PLAIN:
             body = rendering.one(self.served, entry, self.form)
+        else:
+            obj["metadata"]["resourceVersion"] = str(entry.version)
+            body = rendering.one_of(self.served, obj, self.form)
         return Answer(code, body, self.form.media)
 
 
@@ -236,8 +242,9 @@ def _goes(resource: Resource, obj: Json) -> bool:
     return resource.store_key != NAMESPACES or not obj["spec"].get("finalizers")
 
 
-def _refuse(resource: Resource, obj: Json, faults: list[Fault]) -> None:
-    if faults:
+def _refuse(resource: Resource, obj: Json, common: list[Fault], own: list[Fault]) -> None:
+    """Refuse what is wrong by the rules for all objects, or by the kind's own; of events, these come first."""
+    if faults := [*own, *common] if resource.lifetime else [*common, *own]:
         group = (
             "" if resource.encode and not resource.custom else resource.group
         )  # events.k8s.io speaks for the group they are stored in

@@ -133,9 +133,9 @@ class _Up:
                 await self._serve(store, server, reachable(server.url))
         except Exception as error:
             cause = _cause(error)
-            if isinstance(cause, DataDirError):
+            if isinstance(cause, DataDirError | ConfigError | PlaceError):
                 cause = UpError(str(cause))
-            if isinstance(cause, InputError | PlaceError | UpError):
+            if isinstance(cause, InputError | UpError):
                 self.wrong = cause
                 raise ToldError from cause
             raise cause from cause.__cause__
@@ -170,11 +170,25 @@ class _Up:
             desk = _desk(client)
             async with asyncio.TaskGroup() as group:
                 group.create_task(desk.run())
-                group.create_task(_admit(desk, store, server, admitted))
+                group.create_task(self._admit(desk, store, server, client, admitted))
                 if wanted.controller:
                     group.create_task(_controller(controllers).run())
                 await self._furnish(client, url, admitted)
                 await asyncio.Event().wait()
+
+    async def _admit(
+        self, desk: Desk, store: Store, server: ApiServer, client: Client, admitted: asyncio.Event
+    ) -> None:
+        """Have Services given addresses, once that can be done, the API's own first."""
+        from cidrella.apiserver.services import Addressing  # noqa: PLC0415
+        from cidrella.app.up_founding import have_own_service  # noqa: PLC0415
+
+        while desk.readiness():
+            await asyncio.sleep(_LOOK)
+        server.admit_services(Addressing(desk, lambda: (each.read() for each in store.entries("services"))))
+        port = int(server.url.rpartition(":")[2])
+        await have_own_service(client, self._settings.service_ranges, port)
+        admitted.set()
 
     async def _furnish(self, client: Client, url: str, admitted: asyncio.Event) -> None:
         """What the files say, then nodes; and tell that it is ready. Ends only without an example that lives."""
@@ -270,16 +284,6 @@ def _controller(client: Client) -> Controller:
     from cidrella.kube.election import make_identity  # noqa: PLC0415
 
     return Controller(client, ControllerSettings(Settings().ipam, make_identity(), None), Metrics())
-
-
-async def _admit(desk: Desk, store: Store, server: ApiServer, admitted: asyncio.Event) -> None:
-    """Have Services given addresses, once that can be done."""
-    from cidrella.apiserver.services import Addressing  # noqa: PLC0415
-
-    while desk.readiness():
-        await asyncio.sleep(_LOOK)
-    server.admit_services(Addressing(desk, lambda: (each.read() for each in store.entries("services"))))
-    admitted.set()
 
 
 async def _wait(admitted: asyncio.Event) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
+from cidrella.core.prefix import format_address
 from cidrella.kube.errors import ApiError
 from cidrella.model.crd import crds
 from cidrella.model.objects import SERVICE_CIDRS_PATH
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 DEFINITIONS_PATH: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 DEFAULT_SERVICE_CIDR: Final = "kubernetes"
 """Its name in every cluster."""
+_OWN_SERVICES: Final = "/api/v1/namespaces/default/services"
 _NOT_FOUND: Final = 404
 _POLL: Final = 0.01
 _log = structlog.get_logger()
@@ -42,6 +44,26 @@ async def found(client: Client, *, pools: bool, service_ranges: Sequence[Prefix]
         *(_define(client, name, definition) for name, definition in crds().items() if pools or name == own),
         _have_service_range(client, service_ranges),
     )
+
+
+async def have_own_service(client: Client, ranges: Sequence[Prefix], port: int) -> None:
+    """Have the Service that every cluster has for its API, at the first address of the range. Raises `KubeError`.
+
+    To be called when Services can have addresses. Where something else has that address, it is left to it.
+    """
+    if await _read(client, f"{_OWN_SERVICES}/kubernetes") is not None:
+        return
+    first = format_address(ranges[0].family, ranges[0].network + 1)
+    meta = {"name": "kubernetes", "labels": {"component": "apiserver", "provider": "kubernetes"}}
+    spec = {"clusterIP": first, "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": port}]}
+    try:
+        await client.create(
+            _OWN_SERVICES, {"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": spec}, dict
+        )
+    except ApiError as error:
+        if error.unsettled:
+            raise
+        _log.warning("there is no Service for the API itself", error=error.message)
 
 
 async def _define(client: Client, name: str, definition: Json) -> None:

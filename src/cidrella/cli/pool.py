@@ -62,6 +62,9 @@ def remove(
     if standing is None:
         typer.echo(f"{name} is gone")
         return
+    if not standing.nodes:
+        typer.echo(f"{name} is {standing.state.value}, although no node uses it; does a controller run?")
+        return
     using = f"{standing.nodes} node{' uses' if standing.nodes == 1 else 's use'} it"
     typer.echo(f"{name} is {standing.state.value}: {using}; it stays until the last of them is gone")
 

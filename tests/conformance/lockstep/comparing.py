@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.conformance.bodies import NAMESPACES, names
 from tests.conformance.lockstep.material import KINDS
+from tests.conformance.lockstep.requests import key_of
 from tests.conformance.lockstep.sides import NO_ANSWER, Side
 
 if TYPE_CHECKING:
@@ -129,20 +130,48 @@ class Lockstep:
                 talk.delete(f"{path}/{name}")
 
     def _fewest(self, requests: Sequence[Request]) -> list[Request]:
-        """Leave out what is not needed for a difference: larger parts first, then smaller, while there is patience."""
-        kept, part = list(requests), len(requests) // 2
+        """Leave out what is not needed for a difference: mostly all that is about other objects."""
+        kept = list(requests)
+        for about in (_object, _collection):
+            last = about(kept[-1])
+            fewer = [each for each in kept if about(each) == last]
+            found = self._difference(fewer)
+            if found is not None:
+                kept = fewer[: found[0] + 1]
+                break
         deadline = time.monotonic() + _PATIENCE
+        part = len(kept) // 2
         while part and time.monotonic() < deadline:
-            position = 0
-            while position < len(kept) - 1 and time.monotonic() < deadline:
-                fewer = kept[:position] + kept[min(position + part, len(kept) - 1) :]
-                found = self._difference(fewer)
-                if found is None:
-                    position += part
-                else:
-                    kept = fewer[: found[0] + 1]
+            kept = self._without_parts(kept, part, deadline)
             part //= 2
         return kept
+
+    def _without_parts(self, kept: list[Request], part: int, deadline: float) -> list[Request]:
+        """Leave out parts of a length, one after the other, where the difference stays."""
+        position = 0
+        while position < len(kept) - 1 and time.monotonic() < deadline:
+            fewer = kept[:position] + kept[min(position + part, len(kept) - 1) :]
+            found = self._difference(fewer)
+            if found is None:
+                position += part
+            else:
+                kept = fewer[: found[0] + 1]
+        return kept
+
+
+def _object(request: Request) -> str:
+    """Which one a request is about."""
+    if request.verb != "create":
+        return key_of(request.path)
+    metadata = request.body.get("metadata") if isinstance(request.body, dict) else None
+    name = metadata.get("name") if isinstance(metadata, dict) else ""
+    return key_of(f"{request.path}/{name}")
+
+
+def _collection(request: Request) -> str:
+    """Which kind a request is about."""
+    whole = request.verb in {"create", "list", "deletecollection"}
+    return key_of(f"{request.path}/").rstrip("/") if whole else key_of(request.path).rpartition("/")[0]
 
 
 def _diff(one: Any, other: Any) -> str:

@@ -108,7 +108,7 @@ class Generator:
         body = self._body(kind, name)
         body["metadata"] |= self._preconditions(path, 0.8)
         target = path
-        if kind.status and self._chance(0.3):
+        if kind.status and kind.put_status and self._chance(0.3):
             target = f"{path}/status"
             for pointer, values in kind.status.items():
                 if self._chance(0.6):

@@ -47,6 +47,8 @@ class Kind:
     """By fields."""
     verbs: frozenset[str] = ALL_VERBS
     strategic: bool = True
+    put_status: bool = True
+    """Whether PUT goes to /status as well."""
     only_dry: frozenset[str] = frozenset()
     """Verbs that are tried, and never done: what comes of them takes a while, or a controller."""
     weight: int = 10
@@ -285,6 +287,8 @@ KINDS = {
         },
         status={"/status/loadBalancer": ({}, {"ingress": [{"ip": "192.0.2.9"}]}), "/status/conditions": ([CONDITION],)},
         selectors=("spec.type=ClusterIP", "spec.clusterIP=None"),
+        # Of a Service that is not there, Kubernetes makes one of it, without the address that it needs.
+        put_status=False,
         weight=20,
     ),
     "core-events": Kind(

@@ -35,7 +35,9 @@ _NOW = timedelta(minutes=20)
 # A patch whose result cannot be read: the real server quotes all of what it could not read, in the order of Go's
 # structs, and what it says of it is the reader's own words.
 _UNREADABLE = re.compile(r'(?<=patch: Invalid value: ").*', re.DOTALL)
-_VERSION = re.compile(r"(?<=ResourceVersion in )((?:precondition: |object meta: |record \())(\d+)")
+_VERSION = re.compile(
+    r"(?<=ResourceVersion in )((?:the )?(?:precondition: |precondition \(|object meta: |record \())(\d+)"
+)
 
 NO_ANSWER: Json = {"code": 0}
 """The handler of a request died; the real server's does, of a few patches that are none."""

@@ -27,12 +27,9 @@ class BuiltIn(Strategy):
     def __init__(self, definition: Json) -> None:
         self._form = Form(definition)
 
-    def read(self, obj: Json, old: Json | None = None) -> str:
-        """Bring what a client sent into the form of the kind; what keeps it from being read, "" for nothing.
-
-        Parts that are the very same as those of `old`, which is stored, are in that form already.
-        """
-        return self._form.read(obj, old)
+    def read(self, obj: Json) -> str:
+        """Bring what a client sent into the form of the kind; what keeps it from being read, "" for nothing."""
+        return self._form.read(obj)
 
     def columns(self, *columns: Column) -> tuple[Column, ...]:
         """Columns that can be read of any object, also of a bookmark, which has nothing but a version."""

@@ -39,9 +39,9 @@ DEFINITION: Final = shapes.whole(
 class Leases(BuiltIn):
     """What is particular about leases."""
 
-    def read(self, obj: Json, old: Json | None = None) -> str:
+    def read(self, obj: Json) -> str:
         """How holders are elected by the server is not for this one to keep."""
-        trouble = super().read(obj, old)
+        trouble = super().read(obj)
         if not trouble:
             for name in ("strategy", "preferredHolder"):
                 obj["spec"].pop(name, None)

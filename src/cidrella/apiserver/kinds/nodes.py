@@ -193,9 +193,9 @@ DEFINITION: Final = shapes.whole("Node", "A machine that runs Pods.", {"spec": _
 class Nodes(BuiltIn):
     """What is particular about nodes."""
 
-    def read(self, obj: Json, old: Json | None = None) -> str:
+    def read(self, obj: Json) -> str:
         """Both forms of the ranges are one: the older wins, and is the first of the newer."""
-        if trouble := super().read(obj, old):
+        if trouble := super().read(obj):
             return trouble
         spec, status = obj["spec"], obj["status"]
         first, ranges = spec.get("podCIDR", ""), spec.get("podCIDRs", [])

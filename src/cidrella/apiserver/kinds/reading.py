@@ -63,20 +63,13 @@ class Form:
     def __init__(self, definition: Json) -> None:
         self._read = _record(definition)
 
-    def read(self, obj: Json, old: Json | None = None) -> str:
-        """Bring an object into its form, in place. What keeps it from being read, "" if nothing does.
-
-        Parts that are the very same as those of `old`, which was read before, need no reading.
-        """
-        known = {name: part for name, part in obj.items() if part is old.get(name)} if old else {}
+    def read(self, obj: Json) -> str:
+        """Bring an object into its form, in place. What keeps it from being read, "" if nothing does."""
         try:
-            read = self._read({name: part for name, part in obj.items() if name not in known})
+            read = self._read(obj)
         except (_MismatchError, UnreadableError) as error:
             return str(error)
-        order = tuple(obj)
-        read.update(known)
         obj.clear()
-        obj.update((name, read.pop(name)) for name in order if name in read)
         obj.update(read)
         return ""
 

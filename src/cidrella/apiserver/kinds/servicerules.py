@@ -124,9 +124,7 @@ def _first_address_faults(spec: Json) -> Iterator[Fault]:
     first, addresses = spec.get("clusterIP", ""), spec.get("clusterIPs", [])
     if addresses and not first:
         yield invalid("spec.clusterIPs", addresses, "must be empty when `clusterIP` is not specified")
-    elif first and not addresses:
-        yield required("spec.clusterIPs")
-    elif first and first != addresses[0]:
+    elif addresses and first != addresses[0]:
         yield invalid("spec.clusterIPs", addresses, "first value must match `clusterIP`")
 
 
@@ -302,20 +300,13 @@ def _address_changes(new: Json, old: Json) -> Iterator[Fault]:
     before, after = old.get("clusterIPs", []), new.get("clusterIPs", [])
     if is_headless(new) and is_headless(old):
         return
-    compared = len(before) if len(before) == len(after) else 1
-    if before and not after:
-        yield invalid("spec.clusterIPs[0]", after, "primary clusterIP can not be unset")
-        return
-    for place in range(min(compared, len(before))):
-        if after[place] != before[place]:
+    compared = 2 if len(before) == len(after) else 1
+    for place, (one, other) in enumerate(zip(before[:compared], after, strict=False)):
+        if one != other:
             yield invalid(f"spec.clusterIPs[{place}]", after, _STAYS)
 
 
 def _family_changes(new: Json, old: Json) -> Iterator[Fault]:
     before, after = old.get("ipFamilies", []), new.get("ipFamilies", [])
-    if is_headless(new) and not new.get("selector"):
-        return
-    compared = len(before) if len(before) == len(after) else 1
-    for place in range(min(compared, len(before), len(after))):
-        if after[place] != before[place]:
-            yield invalid(f"spec.ipFamilies[{place}]", new.get("clusterIPs", []), _STAYS)
+    if before and after and before[0] != after[0] and not is_headless(new):
+        yield invalid("spec.ipFamilies[0]", new.get("clusterIPs", []), _STAYS)

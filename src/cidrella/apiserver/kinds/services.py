@@ -120,9 +120,9 @@ DEFINITION: Final = shapes.whole(
 class Services(BuiltIn):
     """What is particular about Services."""
 
-    def read(self, obj: Json, old: Json | None = None) -> str:
+    def read(self, obj: Json) -> str:
         """Fill in what is left out."""
-        trouble = super().read(obj, old)
+        trouble = super().read(obj)
         if not trouble:
             _fill(obj["spec"])
         return trouble
@@ -213,8 +213,7 @@ def _carry_over(new: Json, old: Json) -> None:
     """Take over what was given to the Service before, where it is left out."""
     if needs_address(new) and needs_address(old):
         new["clusterIP"] = new.get("clusterIP") or old.get("clusterIP", "")
-        if not new.get("clusterIPs") and new["clusterIP"] == old.get("clusterIP"):
-            new["clusterIPs"] = list(old.get("clusterIPs", []))
+        new["clusterIPs"] = new.get("clusterIPs") or list(old.get("clusterIPs", []))
     if new.get("clusterIP", "") != old.get("clusterIP", "") and new.get("clusterIPs") == old.get("clusterIPs"):
         # A client that knows one field only changed that.
         new["clusterIPs"] = [new["clusterIP"]] if new.get("clusterIP") else []
