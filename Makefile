@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 MUTANTS := .venv-mutants
 EXAMPLE := examples/getting-started
 FIRST_STEPS := examples/first-steps/first.yaml
+# Tests that need a real API server or a real kubectl.
+CLUSTERED := tests/testenv tests/conformance tests/up tests/real
 
 .DEFAULT_GOAL := help
 .PHONY: help run test lint types layers unit real migration kubectl testenv peers bench-core bench-cluster bench-services bench-up mutants crds pictures package lock clean
@@ -28,12 +30,12 @@ layers: $(VENV)/.dev ## Check that nothing imports upwards
 	$(call timed,layers,$(BIN)/lint-imports --no-cache)
 
 unit: $(VENV)/.dev ## Run the tests that need no cluster; the core must be covered to the last branch
-	$(call timed,unit,$(BIN)/coverage run -m pytest --doctest-modules src tests --ignore=tests/testenv --ignore=tests/real \
+	$(call timed,unit,$(BIN)/coverage run -m pytest --doctest-modules src tests $(addprefix --ignore=,$(CLUSTERED)) \
 		&& $(BIN)/coverage report --include='src/cidrella/core/*' --fail-under=100 \
 		&& $(BIN)/coverage report --omit='src/cidrella/core/*')
 
-real: $(VENV)/.dev testenv ## Run the tests on a real API server, and those of the test environment itself
-	$(call timed,real,$(BIN)/python -m pytest tests/testenv tests/real)
+real: $(VENV)/.dev testenv ## Run the tests on a real API server and on the embedded one, and those of the test environment itself
+	$(call timed,real,$(BIN)/python -m pytest $(CLUSTERED))
 
 migration: $(VENV)/.dev testenv ## Migrate from kube-controller-manager's allocator and back (builds it first: minutes, once)
 	@$(BIN)/python -m tests.testenv.binaries kube-controller-manager

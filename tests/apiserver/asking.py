@@ -110,6 +110,10 @@ class Api:
         made: Json = self("POST", path, body).granted(201)
         return made
 
+    def rest(self, seconds: float) -> None:
+        """Let some time pass."""
+        self.runner.run(asyncio.sleep(seconds))
+
     def wait(self, met: Callable[[], bool], patience: float = 5.0) -> None:
         """Until something behind the requests has come about."""
 

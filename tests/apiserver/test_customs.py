@@ -151,14 +151,6 @@ def _set(*path: str | int, to: object) -> Callable[[Json], None]:
 
 VERSION = ("spec", "versions", 0)
 WRONG: dict[str, tuple[Callable[[Json], None], str]] = {
-    "its name": (
-        _set("metadata", "name", to="x.example.com"),
-        'metadata.name: Invalid value: "x.example.com": must be spec.names.plural+"."+spec.group',
-    ),
-    "a name that is to be made up": (
-        _set("metadata", "generateName", to="x-"),
-        'metadata.generateName: Invalid value: "x-": must be spec.names.plural+"."+spec.group',
-    ),
     "no scope": (_set("spec", "scope", to=""), "spec.scope: Required value"),
     "another scope": (
         _set("spec", "scope", to="World"),
@@ -174,6 +166,18 @@ WRONG: dict[str, tuple[Callable[[Json], None], str]] = {
         "spec.versions: Invalid value: []: must have exactly one version marked as storage version",
     ),
     "no schema": (_set(*VERSION, "schema", to={}), "spec.versions[0].schema.openAPIV3Schema: Required value"),
+    "a schema that says nothing": (
+        _set(*VERSION, "schema", "openAPIV3Schema", to={}),
+        f"{SCHEMA}.type: Required value: must not be empty at the root",
+    ),
+    "a field of which nothing is said": (
+        _set(*VERSION, "schema", "openAPIV3Schema", "properties", to={"x": None}),
+        f"{SCHEMA}.properties[x].type: Required value: must not be empty for specified object fields",
+    ),
+    "a rule that says nothing": (
+        _set(*VERSION, "schema", "openAPIV3Schema", "x-kubernetes-validations", to=[None]),
+        f"{SCHEMA}.x-kubernetes-validations[0].rule: Required value: rule is not specified",
+    ),
     "a schema for text": (
         _set(*VERSION, "schema", "openAPIV3Schema", to={"type": "string"}),
         f'{SCHEMA}.type: Invalid value: "string": must be object at the root',
@@ -288,11 +292,53 @@ def test_versions_that_differ() -> None:
     assert [each.split(": ")[0] for each in faults(raw)] == [place]
 
 
-def test_without_a_name() -> None:
-    """That it has none is told by what checks metadata, and nothing more."""
+def test_the_order() -> None:
+    """What is wrong is told in one order: the definition, its versions, its names, and what versions have in common."""
+    names = {"kind": "Thing", "listKind": "Thing", "shortNames": ["S_"], "categories": ["C_"]}
+    raw = written("T_", {"type": "string"}, singular="thing", **names)
+    (version,) = raw["spec"]["versions"]
+    raw["spec"] |= {"group": "a.k8s.io", "scope": "", "conversion": {"strategy": "X"}, "preserveUnknownFields": True}
+    raw["spec"]["versions"] = [
+        {**version, "name": "v_", "additionalPrinterColumns": [{"name": "A", "type": "string"}]},
+        {**version, "name": "v_"},
+    ]
+    assert [each.split(": ")[0] for each in faults(raw)] == [
+        "spec.scope",
+        "spec.versions[0].name",
+        "spec.versions[0].additionalPrinterColumns[0].JSONPath",
+        "spec.versions[1].name",
+        "spec.versions",
+        "spec.versions",
+        "spec.version",
+        "spec.names.plural",
+        "spec.names.shortNames[0]",
+        "spec.names.listKind",
+        "spec.names.categories[0]",
+        f"{SCHEMA}.type",
+        "spec.conversion.strategy",
+        "spec.preserveUnknownFields",
+        "metadata.annotations[api-approved.kubernetes.io]",
+    ]
+
+
+def test_its_name() -> None:
+    """There is only one that it can have; what it is called is no matter for the rest."""
+    crd = made(written())
+    assert RESOURCE.strategy.name_faults("things.example.com", crd) == []
+    assert RESOURCE.strategy.name_faults("x.example.com", crd) == ['must be spec.names.plural+"."+spec.group']
     raw = written()
     del raw["metadata"]["name"]
     assert faults(raw) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"), [("V_1", ["spec.versions[0].name", "spec.version"]), ("", ["spec.versions[0].name"])]
+)
+def test_the_name_of_a_version(name: str, fields: list[str]) -> None:
+    """That of the first is told under a field of old, too, unless there is none."""
+    raw = written()
+    raw["spec"]["versions"][0]["name"] = name
+    assert [each.partition(": Invalid value")[0] for each in faults(raw)] == fields
 
 
 def test_a_rule_that_does_not_compile() -> None:
@@ -344,6 +390,15 @@ def test_what_cannot_be_read(keyword: str, value: object, said: str) -> None:
     crd = written(schema={"type": "object", "properties": {"x": {"type": "string", keyword: value}}})
     place = "JSONSchemaProps.spec.versions.schema.openAPIV3Schema.properties"
     assert RESOURCE.strategy.read(crd) == f"json: cannot unmarshal {said.format(place)}"
+
+
+def test_what_is_no_schema() -> None:
+    """It is told with the type of what it stands in."""
+    place, said = "spec.versions.schema.openAPIV3Schema", "json: cannot unmarshal number into Go struct field"
+    crd = written(schema={"type": "object", "properties": {"x": 5}})
+    assert RESOURCE.strategy.read(crd) == f"{said} JSONSchemaProps.{place}.properties of type v1.JSONSchemaProps"
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = 5
+    assert RESOURCE.strategy.read(crd) == f"{said} CustomResourceValidation.{place} of type v1.JSONSchemaProps"
 
 
 class TestChanges:

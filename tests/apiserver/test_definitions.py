@@ -27,6 +27,19 @@ def test_served_at_once() -> None:
         assert ask("GET", WIDGETS).names == []
 
 
+def test_other_names() -> None:
+    """The name follows from what is defined. Another one, or a beginning, is told before the rest of metadata."""
+    with api() as ask:
+        owner = {"apiVersion": "v1", "kind": "Node", "name": "a", "uid": ""}
+        metadata = {"name": "x", "generateName": "y-", "ownerReferences": [owner]}
+        refused = ask("POST", CRDS, {**crd(), "metadata": metadata})
+        refused.refused(422, "Invalid")
+        fields = ["metadata.generateName", "metadata.name", "metadata.ownerReferences.uid"]
+        assert [each["field"] for each in refused.body["details"]["causes"]] == fields
+        nameless = ask("POST", CRDS, {**crd(), "metadata": {}}).refused(422, "Invalid")
+        assert nameless.endswith('"" is invalid: metadata.name: Required value: name or generateName is required')
+
+
 def test_served_after_a_restart() -> None:
     """What is stored is served again; what cannot be served is left out, and said."""
     with api() as ask:
@@ -109,6 +122,7 @@ def test_its_end() -> None:
         refused = ask("POST", WIDGETS, widget("c")).refused(403, "Forbidden")
         assert refused.endswith("create not allowed while custom resource definition is terminating")
         ask.wait(lambda: len(ask.store.entries("widgets.example.com")) == 1)
+        ask.rest(0.25)
         verbs = ask("GET", "/apis/example.com/v1").body["resources"][0]["verbs"]
         assert verbs == ["delete", "deletecollection", "get", "list", "watch"]
         ask("PATCH", f"{WIDGETS}/b", {"metadata": {"finalizers": None}}, media=MERGE).granted()

@@ -129,6 +129,8 @@ class TestNamespaces:
             refused = ask("POST", inside, lease("c"))
             assert "because it is being terminated" in refused.refused(403, "Forbidden")
             assert refused.body["details"]["causes"][0]["reason"] == "NamespaceTerminating"
+            ask.rest(0.25)
+            assert ask("GET", inside).names == ["b"]
             assert ask("GET", f"{NAMESPACES}/room").code == 200
             ask("PATCH", f"{inside}/b", {"metadata": {"finalizers": None}}, media=MERGE).granted()
             ask.wait(lambda: ask.store.get("namespaces", "room") is None)

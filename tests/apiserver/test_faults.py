@@ -18,6 +18,7 @@ def test_makers() -> None:
         faults.not_supported("a", "x", ["y", "z"]),
         faults.not_supported("a", "x", []),
         faults.too_long("a", 5),
+        faults.too_long("a", 1),
     ]
     assert [(fault.reason, str(fault)) for fault in made] == [
         ("FieldValueInvalid", 'a: Invalid value: "x": must be y'),
@@ -30,4 +31,5 @@ def test_makers() -> None:
         ("FieldValueNotSupported", 'a: Unsupported value: "x": supported values: "y", "z"'),
         ("FieldValueNotSupported", 'a: Unsupported value: "x"'),
         ("FieldValueTooLong", "a: Too long: may not be more than 5 bytes"),
+        ("FieldValueTooLong", "a: Too long: may not be more than 1 byte"),
     ]

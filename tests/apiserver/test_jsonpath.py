@@ -13,6 +13,7 @@ from cidrella.apiserver.jsonpath import JsonPathError, field_reader, json_path
 OBJECT: dict[str, Any] = {
     "text": "x",
     "none": None,
+    "number": 5,
     "list": ["a", "b", "c"],
     "nested": [[1, 2], [3]],
     "map": {"a.b": 1, "a": {"b": 2}, "x/y": "z", "it's": 4},
@@ -41,6 +42,8 @@ OBJECT: dict[str, Any] = {
         (".map['a.b']", [2]),
         (".list[0]", ["a"]),
         (".list[-1]", ["c"]),
+        (".list[-3]", ["a"]),
+        (".list[-4]", []),
         (".list[3]", []),
         (".text[0]", []),
         (".list[*]", ["a", "b", "c"]),
@@ -57,9 +60,13 @@ OBJECT: dict[str, Any] = {
         (".items[?(@.n<=1)].name", ["n1"]),
         (".items[?(@.ok==true)].name", ["n1"]),
         ('.items[?(@.deep.x=="1")].name', ["n2"]),
+        (".items[?(@.ok!=false)].name", ["n1"]),
         ('.items[?(@.n=="1")].name', []),
+        (".items[?(@.type>1)].name", []),
+        (".items[?(@.n<true)].name", []),
         (".items[?(@.name)].n", [1, 2]),
         ('.text[?(@.type=="A")]', []),
+        (".number[?(@.type)]", []),
     ],
 )
 def test_paths(path: str, found: list[Any]) -> None:
@@ -69,7 +76,19 @@ def test_paths(path: str, found: list[Any]) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["text", ".", "..text", ".list[0:1]", ".list[0,1]", ".map.*", ".a[", ".a[x]", ".a[?(@.b==c)]", ".a[?(1==1)]"],
+    [
+        "text",
+        ".",
+        "..text",
+        ".list[0:1]",
+        ".list[0,1]",
+        ".map.*",
+        ".a[",
+        ".a[x]",
+        ".a[?(@.b==c)]",
+        ".a[?(@.b==')]",
+        ".a[?(1==1)]",
+    ],
 )
 def test_unreadable(path: str) -> None:
     """What is no path, or of a kind that is left out, is refused."""

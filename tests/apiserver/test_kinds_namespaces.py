@@ -49,6 +49,7 @@ class TestNamespaces:
         assert new["spec"] == {"finalizers": ["kubernetes"]}
         assert new["metadata"]["labels"] == {LABEL: "x"}
         assert new["status"]["conditions"] == [{**condition, "lastTransitionTime": None}]
+        assert with_status(NAMESPACES, old, status={}) == (old, [])
         assert with_status(NAMESPACES, old, status={"phase": "Terminating"})[1] == [
             "status.Phase: Invalid value: \"Terminating\": may only be 'Active' if `deletionTimestamp` is empty"
         ]
@@ -184,6 +185,7 @@ class TestServiceCIDRs:
                 ["10.1.0.0/24"],
                 ['spec.cidrs: Invalid value: ["10.1.0.0/24"]: field is immutable'],
             ),
+            (["10.1.0.0/24"], [], ["spec.cidrs: Invalid value: null: field is immutable"]),
             (
                 ["10.1.0.0/24"],
                 ["10.1.0.0/24", "fd00::/112", "y"],

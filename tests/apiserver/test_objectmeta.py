@@ -28,7 +28,10 @@ def test_fields_are_kept_in_order() -> None:
         "creationTimestamp": "2020-01-01T00:00:00.5Z",
         "deletionGracePeriodSeconds": 0,
         "generation": 3,
+        "resourceVersion": "5",
         "uid": "u",
+        "namespace": "ns",
+        "generateName": "g",
         "name": "n",
         "ownerReferences": [{"uid": "u", "name": "o", "kind": "Node", "apiVersion": "v1", "controller": False}],
     }
@@ -36,7 +39,10 @@ def test_fields_are_kept_in_order() -> None:
     assert unknown == []
     assert list(found) == [
         "name",
+        "generateName",
+        "namespace",
         "uid",
+        "resourceVersion",
         "generation",
         "creationTimestamp",
         "deletionTimestamp",

@@ -120,6 +120,16 @@ def told(schema: Json, value: object) -> list[str]:
             'spec.x[2]: Duplicate value: "a"',
         ),
         (
+            {
+                "type": "array",
+                "items": {"x-kubernetes-preserve-unknown-fields": True},
+                "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["k"],
+            },
+            [{"k": 1}, 5, 6],
+            "spec.x[1]: Invalid value: 5: must be an object for an array of list-type map",
+        ),
+        (
             {"x-kubernetes-int-or-string": True},
             True,
             'spec.x: Invalid value: "boolean": spec.x in body must be of type integer,string: "boolean"',

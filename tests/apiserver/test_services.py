@@ -34,8 +34,8 @@ class Place:
         self.addressing = Addressing(self.office, lambda: self.stored)
 
     def create(self, name: str = "web", *, dry_run: bool = False, **spec: Any) -> tuple[Json, Transaction]:
-        """A new Service, as it would be stored."""
-        metadata = {"name": name, "namespace": "default"}
+        """A new Service, as it would be stored. "" for one without a name."""
+        metadata = {"name": name, "namespace": "default"} if name else {"namespace": "default"}
         new = read(SERVICES, metadata=metadata, spec={"ports": [{"port": 80}], **spec})
         SERVICES.strategy.prepare_create(new)
         taken = asyncio.run(self.addressing.admit(new, None, dry_run=dry_run))
@@ -136,10 +136,11 @@ class TestGivenBack:
         assert place.office.held() == []
 
     def test_dry_run(self) -> None:
-        """A dry run shows an address and takes nothing."""
+        """A dry run shows the address of the range where none is named, as a real server does, and takes nothing."""
         place = Place()
-        service, taken = place.create(dry_run=True)
-        assert addresses(service) == ["10.96.0.17"]
+        service, taken = place.create(dry_run=True, ipFamilyPolicy="PreferDualStack")
+        assert addresses(service) == ["10.96.0.0", "fd00::"]
+        assert addresses(place.create(dry_run=True, clusterIP="10.96.0.5")[0]) == ["10.96.0.5"]
         assert place.office.held() == []
         asyncio.run(taken.revert())
         assert place.office.store.writes == 0
@@ -148,12 +149,19 @@ class TestGivenBack:
 class TestRefused:
     """What Services cannot have."""
 
+    def test_without_a_name(self) -> None:
+        """That is told later, when all of it is looked at; what is told here comes without."""
+        place = Place()
+        assert addresses(place.create("")[0]) == ["10.96.0.17"]
+        assert place.refusal(name="", clusterIP="x").message.startswith('Service "" is invalid: spec.clusterIPs[0]: ')
+        ports = [{"port": 80, "nodePort": 1}]
+        refusal = place.refusal(name="", type="NodePort", ports=ports)
+        assert refusal.message.startswith('Service "" is invalid: spec.ports[0].nodePort: ')
+
     def test_taken(self) -> None:
         """An address that another has."""
         place = Place()
-        place.create(clusterIP="10.96.0.5")
-        place.office.holders["10.96.0.5"] = "default/web"
-        place.office.there.add("default/web")
+        place.stored = [place.create(clusterIP="10.96.0.5")[0], place.create("headless", clusterIP="None")[0]]
         refusal = place.refusal(name="other", clusterIP="10.96.0.5")
         why = "failed to allocate IP 10.96.0.5: provided IP is already allocated"
         assert refusal.code == 422
@@ -218,18 +226,48 @@ class TestRefused:
         place.office.allocator.allocate = away  # type: ignore[method-assign]
         assert place.refusal().code == 503
 
-    def test_on_its_way(self) -> None:
-        """An address whose Service has just gone is waited for."""
+    @pytest.mark.parametrize("name", ["other", "web"])
+    def test_on_its_way(self, name: str) -> None:
+        """An address that no stored Service has is waited for, whatever is known of the Service that had it.
+
+        That may have another one by now, or have the same name: then it is not given a second time over the first.
+        """
         place = Place()
-        _, taken = place.create(clusterIP="10.96.0.5")
+        service, taken = place.create(clusterIP="10.96.0.5")
+        place.office.holders["10.96.0.5"] = "default/web"
+        place.office.there.add("default/web")
+        place.stored = [{**service, "spec": {**service["spec"], "clusterIPs": ["10.96.0.6"]}}]
+        looks = []
 
         async def freeing(address: Address) -> bool:
             assert str(address) == "10.96.0.5"
-            await taken.revert()
-            return True
+            looks.append(address)
+            if len(looks) == 2:
+                await taken.revert()
+            return len(looks) == 2
 
         place.office.freeing = freeing
-        assert addresses(place.create("other", clusterIP="10.96.0.5")[0]) == ["10.96.0.5"]
+        assert addresses(place.create(name, clusterIP="10.96.0.5")[0]) == ["10.96.0.5"]
+        assert len(looks) == 2
+
+    def test_on_its_way_to_another(self) -> None:
+        """One that is given to a Service which is stored meanwhile is taken."""
+        place = Place()
+        service, _ = place.create(clusterIP="10.96.0.5")
+
+        async def storing(_: Address) -> bool:
+            place.stored = [service]
+            return False
+
+        place.office.freeing = storing
+        assert place.refusal(name="other", clusterIP="10.96.0.5").code == 422
+
+    def test_never_free(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """What is not freed in good time is told to be taken."""
+        monkeypatch.setattr("cidrella.apiserver.services._LETTING_GO", 0.01)
+        place = Place()
+        place.create(clusterIP="10.96.0.5")
+        assert place.refusal(name="other", clusterIP="10.96.0.5").code == 422
 
 
 class TestUpdates:

@@ -80,13 +80,19 @@ def test_included_objects() -> None:
 
 def test_columns_of_a_kind() -> None:
     """Columns come after the name, unless one of them is the name; a point in time is shown as an age."""
-    born = Column("Born", lambda _: NOW - timedelta(days=3, hours=2), priority=1)
+    born = Column("Born", lambda _: NOW - timedelta(days=3, hours=2), priority=1, description="how long ago")
     name = Column("Name", lambda obj: obj["metadata"]["name"].upper(), format="name")
     assert table(resource(born), [THING], NOW, {})["rows"][0]["cells"] == ["t", "3d2h"]
     made = table(resource(born, name), [THING], NOW, {})
     assert [each["name"] for each in made["columnDefinitions"]] == ["Born", "Name"]
     assert made["rows"][0]["cells"] == ["3d2h", "T"]
-    assert made["columnDefinitions"][0]["priority"] == 1
+    assert made["columnDefinitions"][0] == {
+        "name": "Born",
+        "type": "string",
+        "format": "",
+        "description": "how long ago",
+        "priority": 1,
+    }
 
 
 @pytest.mark.parametrize(
@@ -151,16 +157,16 @@ MINUTE, HOUR, DAY, YEAR = 60, 3600, 86400, 365 * 86400
         (3 * HOUR - 1, "179m"),
         (3 * HOUR, "3h"),
         (8 * HOUR - 1, "7h59m"),
-        (8 * HOUR, "8h"),
+        (8 * HOUR + MINUTE, "8h"),
         (2 * DAY - 1, "47h"),
         (2 * DAY, "2d"),
         (8 * DAY - 1, "7d23h"),
-        (8 * DAY, "8d"),
+        (8 * DAY + HOUR, "8d"),
         (2 * YEAR - 1, "729d"),
         (2 * YEAR, "2y"),
         (2 * YEAR + DAY, "2y1d"),
         (8 * YEAR - 1, "7y364d"),
-        (8 * YEAR, "8y"),
+        (8 * YEAR + DAY, "8y"),
         (100 * YEAR, "100y"),
     ],
 )

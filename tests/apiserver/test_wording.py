@@ -43,6 +43,13 @@ def test_json_is_read_back(value: Any) -> None:
     assert not set(text) & set("<>&\u2028\u2029")
 
 
+def test_numbers() -> None:
+    """A number has a point only where something follows it, and an exponent only where it is huge."""
+    assert wording.as_json([4.0, 1.5, {"a": -0.5, "b": 1e20}, 1e21, 1 << 70]) == (
+        '[4,1.5,{"a":-0.5,"b":100000000000000000000},1e+21,1180591620717411303424]'
+    )
+
+
 @pytest.mark.parametrize(
     ("value", "printed"),
     [

@@ -64,7 +64,7 @@ class TestCreating:
             del sent["metadata"]["name"]
             assert (ask.make(LEASES, sent))["metadata"]["name"] == "gen-a"
             assert (ask.make(LEASES, sent))["metadata"]["name"] == "gen-b"
-            assert "gen-a" in ask("POST", LEASES, sent).refused(409, "AlreadyExists")
+            assert "not able to generate a unique name" in ask("POST", LEASES, sent).refused(409, "AlreadyExists")
 
     def test_where_it_is_put(self) -> None:
         """The namespace has to be there, and to be the one that the object names."""

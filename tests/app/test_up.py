@@ -109,6 +109,9 @@ def test_a_directory(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert (tmp_path / "data" / "kubeconfig").exists()
     made = [json.loads(line) for line in (tmp_path / "audit.log").read_text().splitlines()]
     assert "clustercidrs" in [each["objectRef"]["resource"] for each in made if each["verb"] == "create"]
+    ready = next(each for each in made if each["verb"] == "patch" and each["objectRef"]["resource"] == "servicecidrs")
+    (condition,) = ready["requestObject"]["status"]["conditions"]
+    assert (condition["reason"], condition["message"]) == ("", "Kubernetes default Service CIDR is ready")
     (tmp_path / "audit.log").unlink()
     assert run_up(replace(settings, service_ranges=(Prefix.parse("10.97.0.0/16"),)), Teller()) == 0
     line, *others = logged(capfd)

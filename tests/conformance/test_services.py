@@ -53,6 +53,22 @@ def test_the_one_that_is_asked_for(talk: Talk, name: str, path: str) -> None:
     talk.delete(f"{path}/{name}-2").granted()
 
 
+def test_from_hand_to_hand(talk: Talk, name: str, path: str) -> None:
+    """An address is free as soon as its Service is gone, or has another: for one of that name, and for any."""
+    address = "10.96.77.6"
+    for _ in range(2):
+        made(talk, path, service(name, clusterIP=address))
+        talk.delete(f"{path}/{name}").granted()
+    made(talk, path, service(name))
+    found = made(talk, path, service(f"{name}-2", clusterIP=address))
+    assert found["spec"]["clusterIP"] == address
+    talk.delete(f"{path}/{name}-2").granted()
+    with ThreadPoolExecutor(6) as workers:
+        asked = [service(f"{name}-{number}", clusterIP=address) for number in range(3, 9)]
+        codes = sorted(reply.code for reply in workers.map(lambda each: talk.create(path, each), asked))
+    assert codes == [201, 422, 422, 422, 422, 422]
+
+
 def test_one_that_another_has(talk: Talk, name: str, path: str) -> None:
     """It is refused, and by which field."""
     address = made(talk, path, service(name))["spec"]["clusterIP"]

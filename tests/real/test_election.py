@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
+    from tests.testenv.api import Api
     from tests.testenv.client import Json
-    from tests.testenv.cluster import Cluster
     from tests.testenv.proxy import FaultProxy
 
 RULES = [{"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "create", "patch"]}]
@@ -108,7 +108,7 @@ async def booth(settings: ElectionSettings) -> AsyncIterator[Booth]:
 
 
 @pytest.fixture(scope="module")
-def account(cluster: Cluster) -> tuple[Path, str]:
+def account(cluster: Api) -> tuple[Path, str]:
     """A kubeconfig file and a token of one who may use Leases."""
     client, path = cluster.service_account("candidate", RULES)
     client.close()
@@ -123,18 +123,18 @@ def settings(request: pytest.FixtureRequest) -> ElectionSettings:
 
 
 @pytest.fixture
-def behind(cluster: Cluster, account: tuple[Path, str], proxy: FaultProxy, tmp_path: Path) -> Path:
+def behind(cluster: Api, account: tuple[Path, str], proxy: FaultProxy, tmp_path: Path) -> Path:
     """A kubeconfig file of one who is behind the proxy."""
     path = tmp_path / "behind.kubeconfig"
     path.write_text(yaml.safe_dump(kubeconfig(proxy.url, cluster.authority.certificate, {"token": account[1]})))
     return path
 
 
-def lease(cluster: Cluster, settings: ElectionSettings) -> Json:
+def lease(cluster: Api, settings: ElectionSettings) -> Json:
     return cluster.admin.get(lease_path(settings.namespace, settings.name))
 
 
-def test_handing_over(cluster: Cluster, account: tuple[Path, str], settings: ElectionSettings) -> None:
+def test_handing_over(cluster: Api, account: tuple[Path, str], settings: ElectionSettings) -> None:
     """F5, F6: one leads, and anybody can see who; when it ends, another leads at its next look."""
     settings = replace(settings, lease_duration=15.0, renew_deadline=10.0)
 
@@ -230,7 +230,7 @@ def test_replies_get_lost(
     asyncio.run(scenario())
 
 
-def test_the_api_server_restarts(cluster: Cluster, account: tuple[Path, str], settings: ElectionSettings) -> None:
+def test_the_api_server_restarts(cluster: Api, account: tuple[Path, str], settings: ElectionSettings) -> None:
     """F5, pitfall 24: electors outlive a restart of the API server."""
 
     async def scenario() -> None:
@@ -248,7 +248,7 @@ def test_the_api_server_restarts(cluster: Cluster, account: tuple[Path, str], se
     asyncio.run(scenario())
 
 
-def test_somebody_deletes_the_lease(cluster: Cluster, account: tuple[Path, str], settings: ElectionSettings) -> None:
+def test_somebody_deletes_the_lease(cluster: Api, account: tuple[Path, str], settings: ElectionSettings) -> None:
     """F5: a Lease that is deleted is made again, and at no time do two lead."""
 
     async def scenario() -> None:
@@ -267,7 +267,7 @@ def test_somebody_deletes_the_lease(cluster: Cluster, account: tuple[Path, str],
     asyncio.run(scenario())
 
 
-def test_refusals_say_why(cluster: Cluster, account: tuple[Path, str], settings: ElectionSettings) -> None:
+def test_refusals_say_why(cluster: Api, account: tuple[Path, str], settings: ElectionSettings) -> None:
     """F5: without the right, or without the namespace, the trouble says so, and leading begins when there is none."""
     nobody, path = cluster.service_account("no-candidate")
     nobody.close()

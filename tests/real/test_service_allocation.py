@@ -15,7 +15,6 @@ from tests.real.behind import proxy_before
 from tests.real.conftest import KEPT_LOGS
 from tests.real.desks import RANGES, Registry, RunningDesk, desk_account, install
 from tests.real.site import eventually
-from tests.testenv.cluster import Cluster
 from tests.testenv.faults import cut, cut_reply, delay, reset, server_error, swallow, too_many_requests
 from tests.testenv.processes import Process
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.testenv.api import Api
     from tests.testenv.fault_script import Rule
     from tests.testenv.proxy import FaultProxy
 
@@ -50,17 +50,17 @@ class Event(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+def cluster(request: pytest.FixtureRequest, server: type[Api]) -> Iterator[Api]:
     """Yield an API server of its own: what others leave in the books would be found here."""
     failed_before = request.session.testsfailed
-    with Cluster.temporary() as running:
+    with server.temporary() as running:
         install(running)
         yield running
         if request.session.testsfailed > failed_before:
             running.copy_logs(KEPT_LOGS)
 
 
-def test_until_the_range_is_full(cluster: Cluster, tmp_path: Path) -> None:
+def test_until_the_range_is_full(cluster: Api, tmp_path: Path) -> None:
     """B3, B6, B8: 32 processes take and give back at once until the range is full, while replies are lost.
 
     No address is given twice, by what the processes were told and by what the API server lets Services have; whoever

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.real.site import Site
+    from tests.testenv.api import Api
     from tests.testenv.client import Json
-    from tests.testenv.cluster import Cluster
     from tests.testenv.faults import Fault
 
 USER = "system:serviceaccount:kube-system:cidrella"
@@ -33,7 +33,7 @@ AT_ONCE = 5.0
 
 
 @pytest.fixture
-def proxy(cluster: Cluster) -> Iterator[FaultProxy]:
+def proxy(cluster: Api) -> Iterator[FaultProxy]:
     """What stands between the controller and the API server."""
     apply_deploy(cluster)
     serving = cluster.authority.server("fault-proxy")

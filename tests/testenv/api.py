@@ -42,6 +42,8 @@ class Api(ABC):
 
     kind: ClassVar[str]
     """In the names of tests."""
+    has_rights: ClassVar[bool]
+    """Whether what somebody may do depends on who it is."""
     apiserver: Process
     admin: Client
     """Who may do everything."""

@@ -46,6 +46,7 @@ class Cluster(Api):
     """etcd and kube-apiserver on free loopback ports."""
 
     kind = "kubernetes"
+    has_rights = True
     fsync: ClassVar[bool] = False
     """Whether what is acknowledged is on the disk. A test's data need not outlive the machine."""
 

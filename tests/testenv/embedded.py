@@ -23,7 +23,17 @@ if TYPE_CHECKING:
 
     from tests.testenv.client import Json
 
-USERS = (ADMIN, "system:serviceaccount:kube-system:cidrella")
+ACCOUNTS = {
+    "kube-system": ("cidrella", "cidrella-webhook", "ranger", "reporter"),
+    "default": ("client-tests", "candidate", "reporter", "behind-the-proxy", "reflector"),
+}
+"""The ServiceAccounts of the tests: who has a token is told when it starts."""
+USERS = (
+    ADMIN,
+    "live-reader",
+    "services-reader",
+    *(f"system:serviceaccount:{namespace}:{name}" for namespace, names in ACCOUNTS.items() for name in names),
+)
 """Who has a token."""
 
 
@@ -31,6 +41,7 @@ class Embedded(Api):
     """`cidrella up --no-controller`, on a free loopback port."""
 
     kind = "embedded"
+    has_rights = False
 
     def __init__(self, directory: Path, port: int = 0, flags: Mapping[str, object] = NO_FLAGS) -> None:
         super().__init__(directory, port, flags)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.testenv.binaries import find
 from tests.up.running import READY, ROOT, Up, running
 
 if TYPE_CHECKING:
@@ -65,6 +66,18 @@ def test_without_any_option(tmp_path: Path) -> None:
         assert up.printed.endswith(f"{READY}\n")
     finally:
         up.process.stop()
+
+
+def test_those_who_watch_do_not_hold_it_up(tmp_path: Path) -> None:
+    """A client that would watch for ever is no reason to stay; it is told, and ends by itself."""
+    with running(tmp_path, ANY_PORT) as up:
+        environ = {"HOME": str(up.home), "KUBECONFIG": str(up.kubeconfig)}
+        command = [str(find(["kubectl"])["kubectl"]), "get", "namespaces", "--watch", "--output=name"]
+        with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as watching:
+            assert watching.stdout
+            assert watching.stdout.readline() == b"namespace/default\n"
+            assert ended(up, signal.SIGTERM) < 5
+            watching.stdout.read()
 
 
 def test_what_was_kept_is_there_again(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from cidrella.apiserver.schema import Schema, SchemaError
 from cidrella.apiserver.structuralrules import structural_faults
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from cidrella.apiserver.statuses import Fault
 
@@ -25,12 +25,14 @@ _COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32
 _SELECTABLE: Final = ("string", "boolean", "integer")
 _APPROVED: Final = "api-approved.kubernetes.io"
 _PROTECTED: Final = (".k8s.io", ".kubernetes.io")
-_ELSEWHERE: Final = {"schema": "spec.validation"}
+_PARTS: Final = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
+"""Of a version. One that all versions have in common is told of as the definition's own."""
+_COMMON_SCHEMA: Final = "spec.validation.openAPIV3Schema"
 _COMPILED: Final = 32
 """How many schemas are remembered: one is asked for when its definition is checked, and each time that it is served."""
 
 
-def compiled(definition: Json, where: str = f"{_ELSEWHERE['schema']}.openAPIV3Schema") -> Schema:
+def compiled(definition: Json, where: str = _COMMON_SCHEMA) -> Schema:
     """A schema of a definition, made once however often it is asked for. Raises `SchemaError`."""
     return _compiled(json.dumps(definition), where)
 
@@ -41,14 +43,18 @@ def _compiled(definition: str, where: str) -> Schema:
 
 
 def definition_faults(crd: Json) -> list[Fault]:
-    """All that is wrong with a definition by itself."""
-    spec = crd["spec"]
+    """All that is wrong with a definition by itself, in the order of a real API server."""
+    spec, versions = crd["spec"], crd["spec"]["versions"] or []
+    common = [part for part in _PARTS if all(each.get(part) == versions[0].get(part) for each in versions)]
     return [
-        *_name_faults(crd["metadata"], spec),
+        *_group_faults(spec["group"]),
+        *_scope_faults(spec["scope"]),
+        *_version_faults(spec["versions"], common),
         *_names_faults(spec["names"]),
-        *_spec_faults(spec),
-        *_version_faults(spec["versions"]),
-        *_stored_faults(spec["versions"] or [], crd["status"]["storedVersions"]),
+        *(_part_faults(versions[0], common, "spec") if versions else ()),
+        *_conversion_faults(spec["conversion"]["strategy"]),
+        *_stored_faults(versions, crd["status"]["storedVersions"]),
+        *_last_faults(spec, crd["metadata"].get("annotations") or {}),
     ]
 
 
@@ -74,21 +80,20 @@ def _immutable(new: Json, old: Json, path: tuple[str, ...]) -> Iterator[Fault]:
         yield faults.invalid(f"spec.{'.'.join(path)}", new[path[-1]], "field is immutable")
 
 
-def _name_faults(metadata: Json, spec: Json) -> Iterator[Fault]:
-    group = spec["group"]
-    for field in ("generateName", "name"):
-        if metadata.get(field) and metadata[field] != f"{spec['names']['plural']}.{group}":
-            yield faults.invalid(f"metadata.{field}", metadata[field], 'must be spec.names.plural+"."+spec.group')
+def _group_faults(group: str) -> Iterator[Fault]:
     if not group:
         yield faults.required("spec.group")
     elif why := ",".join(subdomain_faults(group)):
         yield faults.invalid("spec.group", group, why)
     elif "." not in group:
         yield faults.invalid("spec.group", group, "should be a domain with at least one dot")
-    elif f".{group}".endswith(_PROTECTED) and not (metadata.get("annotations") or {}).get(_APPROVED):
-        see = "see https://github.com/kubernetes/enhancements/pull/1111"
-        why = f'protected groups must have approval annotation "{_APPROVED}", {see}'
-        yield faults.required(f"metadata.annotations[{_APPROVED}]", why)
+
+
+def _scope_faults(scope: str) -> Iterator[Fault]:
+    if not scope:
+        yield faults.required("spec.scope")
+    elif scope not in _SCOPES:
+        yield faults.not_supported("spec.scope", scope, _SCOPES)
 
 
 def _names_faults(names: Json) -> Iterator[Fault]:
@@ -99,89 +104,103 @@ def _names_faults(names: Json) -> Iterator[Fault]:
         elif why := ",".join(letter_first_faults(name.lower() if mixed else name)):
             why = f"may have mixed case, but should otherwise match: {why}" if mixed else why
             yield faults.invalid(f"spec.names.{field}", name, why)
-    for field in ("shortNames", "categories"):
-        for at, name in enumerate(names.get(field) or ()):
-            if why := ",".join(letter_first_faults(name)):
-                yield faults.invalid(f"spec.names.{field}[{at}]", name, why)
+    yield from _label_faults(names, "shortNames")
     if names.get("kind") and names["kind"] == names.get("listKind"):
         yield faults.invalid("spec.names.listKind", names["listKind"], "kind and listKind may not be the same")
+    yield from _label_faults(names, "categories")
 
 
-def _spec_faults(spec: Json) -> Iterator[Fault]:
-    if not spec["scope"]:
-        yield faults.required("spec.scope")
-    elif spec["scope"] not in _SCOPES:
-        yield faults.not_supported("spec.scope", spec["scope"], _SCOPES)
-    if spec.get("preserveUnknownFields"):
-        instead = "set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
-        yield faults.invalid("spec.preserveUnknownFields", True, f"cannot set to true, {instead}")
-    strategy = spec["conversion"]["strategy"]
+def _label_faults(names: Json, field: str) -> Iterator[Fault]:
+    for at, name in enumerate(names.get(field) or ()):
+        if why := ",".join(letter_first_faults(name)):
+            yield faults.invalid(f"spec.names.{field}[{at}]", name, why)
+
+
+def _conversion_faults(strategy: str) -> Iterator[Fault]:
     if strategy == "Webhook":
         yield faults.forbidden("spec.conversion.strategy", "webhooks that convert are not known here")
     elif strategy != "None":
         yield faults.not_supported("spec.conversion.strategy", strategy, ["None", "Webhook"])
 
 
-def _version_faults(given: list[Json] | None) -> Iterator[Fault]:
+def _last_faults(spec: Json, annotations: Json) -> Iterator[Fault]:
+    if spec.get("preserveUnknownFields"):
+        instead = "set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+        yield faults.invalid("spec.preserveUnknownFields", True, f"cannot set to true, {instead}")
+    if f".{spec['group']}".endswith(_PROTECTED) and not annotations.get(_APPROVED):
+        see = "see https://github.com/kubernetes/enhancements/pull/1111"
+        why = f'protected groups must have approval annotation "{_APPROVED}", {see}'
+        yield faults.required(f"metadata.annotations[{_APPROVED}]", why)
+
+
+def _version_faults(given: list[Json] | None, common: Sequence[str]) -> Iterator[Fault]:
     versions = given or []
+    for at, version in enumerate(versions):
+        if "openAPIV3Schema" not in version.get("schema", {}):
+            yield faults.required(f"spec.versions[{at}].schema.openAPIV3Schema")
+    own = [part for part in _PARTS if part not in common]
+    for at, version in enumerate(versions):
+        yield from _version_name_faults(version["name"], f"spec.versions[{at}].name")
+        yield from _part_faults(version, own, f"spec.versions[{at}]")
+    if len({each["name"] for each in versions}) < len(versions):
+        yield faults.invalid("spec.versions", _as_go_has_them(versions), "must contain unique version names")
     if sum(each["storage"] for each in versions) != 1:
         why = "must have exactly one version marked as storage version"
         yield faults.invalid("spec.versions", given and _as_go_has_them(versions), why)
-    if len({each["name"] for each in versions}) < len(versions):
-        yield faults.invalid("spec.versions", _as_go_has_them(versions), "must contain unique version names")
-    for at, version in enumerate(versions):
-        if why := ",".join(letter_first_faults(version["name"])):
-            for field in (f"spec.versions[{at}].name", *(("spec.version",) if at == 0 else ())):
-                yield faults.invalid(field, version["name"], why)
-        if "openAPIV3Schema" not in version.get("schema", {}):
-            yield faults.required(f"spec.versions[{at}].schema.openAPIV3Schema")
-    yield from _schema_faults(versions)
-    yield from _extra_faults(versions)
+    if versions and versions[0]["name"]:
+        yield from _version_name_faults(versions[0]["name"], "spec.version")
 
 
-def _extra_faults(versions: list[Json]) -> Iterator[Fault]:
-    for place, columns in _each(versions, "additionalPrinterColumns"):
-        for at, column in enumerate(columns):
-            yield from _column_faults(column, f"{place}[{at}]")
-    for place, subresources in _each(versions, "subresources"):
-        if "scale" in subresources:
-            yield faults.forbidden(f"{place}.scale", "this subresource is not known here")
+def _version_name_faults(name: str, field: str) -> Iterator[Fault]:
+    if why := ",".join(letter_first_faults(name)):
+        yield faults.invalid(field, name, why)
 
 
-def _schema_faults(versions: list[Json]) -> Iterator[Fault]:
-    for place, holder in _each(versions, "schema"):
-        if (definition := holder.get("openAPIV3Schema")) is None:
-            continue
-        where = f"{place}.openAPIV3Schema"
-        found = list(structural_faults(definition, where))
-        try:
-            schema = None if found else compiled(definition, where)
-        except SchemaError as error:
-            found = error.faults
-        else:
-            found += [] if schema is None else schema.default_faults(where)
+def _part_faults(version: Json, parts: Sequence[str], path: str) -> Iterator[Fault]:
+    """What is wrong with some parts of a version."""
+    where = _COMMON_SCHEMA if path == "spec" else f"{path}.schema.openAPIV3Schema"
+    schema, found = _checked(version.get("schema", {}).get("openAPIV3Schema"), where)
+    if "schema" in parts:
         yield from found
-        if not found and schema is not None:
-            yield from _selector_faults(versions, schema)
+    if "subresources" in parts and "scale" in version.get("subresources", {}):
+        yield faults.forbidden(f"{path}.subresources.scale", "this subresource is not known here")
+    if "additionalPrinterColumns" in parts:
+        for at, column in enumerate(version.get("additionalPrinterColumns", ())):
+            yield from _column_faults(column, f"{path}.additionalPrinterColumns[{at}]")
+    if "selectableFields" in parts and schema is not None:
+        yield from _selector_faults(version.get("selectableFields", ()), schema, f"{path}.selectableFields")
 
 
-def _selector_faults(versions: list[Json], schema: Schema) -> Iterator[Fault]:
-    for place, fields in _each(versions, "selectableFields"):
-        seen: set[str] = set()
-        for at, field in enumerate(fields):
-            path, where = field["jsonPath"], f"{place}[{at}].jsonPath"
-            node = None if path.startswith(".metadata") else schema.node_at(path)
-            if not path:
-                yield faults.required(where)
-            elif node is None:
-                yield faults.invalid(where, path, "is an invalid path: does not refer to a valid field")
-            elif node.type not in _SELECTABLE:
-                allowed = "Enum string fields and strings with formats are allowed."
-                why = f"must point to a field of type string, boolean or integer. {allowed}"
-                yield faults.invalid(where, path, why)
-            elif path in seen:
-                yield faults.duplicate(where, path)
-            seen.add(path)
+def _checked(definition: Json | None, where: str) -> tuple[Schema | None, list[Fault]]:
+    """A schema, if nothing is wrong with it, or what is."""
+    if definition is None:
+        return None, []
+    if found := list(structural_faults(definition, where)):
+        return None, found
+    try:
+        schema = compiled(definition, where)
+    except SchemaError as error:
+        return None, error.faults
+    found = schema.default_faults(where)
+    return None if found else schema, found
+
+
+def _selector_faults(fields: Sequence[Json], schema: Schema, place: str) -> Iterator[Fault]:
+    seen: set[str] = set()
+    for at, field in enumerate(fields):
+        path, where = field["jsonPath"], f"{place}[{at}].jsonPath"
+        node = None if path.startswith(".metadata") else schema.node_at(path)
+        if not path:
+            yield faults.required(where)
+        elif node is None:
+            yield faults.invalid(where, path, "is an invalid path: does not refer to a valid field")
+        elif node.type not in _SELECTABLE:
+            allowed = "Enum string fields and strings with formats are allowed."
+            why = f"must point to a field of type string, boolean or integer. {allowed}"
+            yield faults.invalid(where, path, why)
+        elif path in seen:
+            yield faults.duplicate(where, path)
+        seen.add(path)
 
 
 def _column_faults(column: Json, path: str) -> Iterator[Fault]:
@@ -225,16 +244,6 @@ def _stored_faults(versions: list[Json], stored: list[str] | None) -> Iterator[F
         if each["storage"] and each["name"] not in stored:
             why = f"must have the storage version {each['name']}"
             yield faults.invalid("status.storedVersions", stored, why)
-
-
-def _each(versions: list[Json], name: str) -> Iterator[tuple[str, Any]]:
-    """What each version says about something, with its path: told once, elsewhere, where all say the same."""
-    said = [each.get(name) for each in versions]
-    if said and all(each == said[0] for each in said):
-        if said[0]:
-            yield _ELSEWHERE.get(name, f"spec.{name}"), said[0]
-        return
-    yield from ((f"spec.versions[{at}].{name}", each) for at, each in enumerate(said) if each)
 
 
 def _as_go_has_them(versions: list[Json]) -> list[Json]:

@@ -65,10 +65,15 @@ def unknown(schema: Any, path: str) -> list[str]:
     return strange
 
 
-def unreadable(schema: Any, path: str) -> str:
-    """Leave out what says nothing. What keeps a schema from being read, in the words of a decoder; "" for nothing."""
+def unreadable(schema: Any, path: str, holder: str = "JSONSchemaProps") -> str:
+    """Leave out what says nothing. What keeps a schema from being read, in the words of a decoder; "" for nothing.
+
+    `holder` is the type of what it is a field of.
+    """
     if not isinstance(schema, dict):
-        return f"json: cannot unmarshal {json_kind(schema)} into Go struct field {path} of type v1.JSONSchemaProps"
+        where = f"{holder}{path}"
+        return f"json: cannot unmarshal {json_kind(schema)} into Go struct field {where} of type v1.JSONSchemaProps"
+    _fill_nulls(schema)
     for name, wanted in KEYWORDS.items():
         if (why := _misfit(schema, name, wanted)) or (name == _RULES and (why := _rule_misfit(schema))):
             return why.format(f"JSONSchemaProps{path}.{name}")
@@ -80,6 +85,16 @@ def unreadable(schema: Any, path: str) -> str:
         if why := unreadable(below, f"{path}.{name}"):
             return why
     return ""
+
+
+def _fill_nulls(schema: Json) -> None:
+    """In a list and in a map, null is a schema or a rule that says nothing."""
+    for name in (*_SEVERAL, _RULES):
+        if isinstance(schema.get(name), list):
+            schema[name] = [{} if each is None else each for each in schema[name]]
+    for name in _NAMED:
+        if isinstance(schema.get(name), dict):
+            schema[name] = {key: {} if each is None else each for key, each in schema[name].items()}
 
 
 def _says_nothing(name: str, value: Any) -> bool:

@@ -15,6 +15,7 @@ _SCHEMA: Final = {
     "title": "JSONSchemaProps",
     "description": "A structural schema (OpenAPI v3), with rules in CEL.",
     "x-kubernetes-preserve-unknown-fields": True,
+    "properties": {},  # there even if it is empty
 }
 
 

@@ -25,6 +25,8 @@ __all__ = ["accept", "begin_deletion", "definition_resource", "end_deletion", "i
 GROUP: Final = "apiextensions.k8s.io"
 FINALIZER: Final = f"customresourcecleanup.{GROUP}"
 """Held until no object of the kind is left."""
+_NAMED_OTHERWISE: Final = 'must be spec.names.plural+"."+spec.group'
+_SCHEMA_PATH: Final = ".spec.versions.schema.openAPIV3Schema"
 
 
 class _Condition(NamedTuple):
@@ -81,7 +83,7 @@ class Definitions(BuiltIn):
         if why := super().read(obj):
             return why
         for _, schema in schemas_in(obj):
-            if why := crdschemas.unreadable(schema, ".spec.versions.schema.openAPIV3Schema"):
+            if why := crdschemas.unreadable(schema, _SCHEMA_PATH, "CustomResourceValidation"):
                 return why
         names = obj["spec"]["names"]
         if kind := names["kind"]:
@@ -111,6 +113,11 @@ class Definitions(BuiltIn):
         stored = old["status"]["storedVersions"]
         status = {**new["status"], "storedVersions": new["status"].get("storedVersions") or stored}
         _replace(new, {**old, "status": status})
+
+    def name_faults(self, name: str, new: Json) -> list[str]:
+        """It follows from what is defined."""
+        spec = new["spec"]
+        return [] if name == f"{spec['names']['plural']}.{spec['group']}" else [_NAMED_OTHERWISE]
 
     def validate_create(self, new: Json) -> list[Fault]:
         """All that can be wrong with it by itself."""

@@ -113,4 +113,5 @@ def _check(resource: Resource, obj: Json, entry: Entry, options: DeleteOptions) 
 
 
 def _stale(resource: Resource, obj: Json, why: str) -> StatusError:
-    return conflict(resource.kind, resource.group, obj["metadata"]["name"], why)
+    group = "" if resource.encode else resource.group  # events.k8s.io speaks for the group it is stored in
+    return conflict(resource.kind, group, obj["metadata"]["name"], why)

@@ -54,7 +54,7 @@ def not_supported(field: str, value: Any, choices: Sequence[str]) -> Fault:
 
 def too_long(field: str, limit: int) -> Fault:
     """More bytes than there may be."""
-    return Fault("FieldValueTooLong", field, f"Too long: may not be more than {limit} bytes")
+    return Fault("FieldValueTooLong", field, f"Too long: may not be more than {limit} byte{'' if limit == 1 else 's'}")
 
 
 def _because(why: str) -> str:

@@ -143,5 +143,5 @@ def _literal(text: str) -> Any:
     if text in ("true", "false"):
         return text == "true"
     if _NUMBER.fullmatch(text):
-        return float(text) if "." in text else int(text)
+        return float(text)
     raise JsonPathError(f"cannot compare with {text!r}")

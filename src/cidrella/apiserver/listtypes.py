@@ -26,7 +26,7 @@ def _keys(node: Node, item: Any) -> dict[str, Any]:
 
 
 def repeated(node: Node, value: Any, path: str = "") -> list[Fault]:
-    """Every item that is there again, the first time that it is, in a value and all that is in it."""
+    """Every item that is there again, the first time that it is, or that has no keys, in a value and all within it."""
     found: list[Fault] = []
     _walk(node, value, path, found)
     return found
@@ -50,6 +50,9 @@ def _compare(node: Node, items: Sequence[Any], path: str, found: list[Fault]) ->
     seen: set[str] = set()
     told: set[str] = set()
     for at, item in enumerate(items):
+        if node.list_keys and item is not None and not isinstance(item, dict):
+            found.append(faults.invalid(f"{path}[{at}]", item, "must be an object for an array of list-type map"))
+            return
         key = item_key(node, item)
         if key in seen and key not in told:
             found.append(faults.duplicate(f"{path}[{at}]", _keys(node, item) if node.list_keys else item))

@@ -50,7 +50,7 @@ def _give_ports(service: Json, taken: set[int]) -> None:
             why = _TAKEN
         if why:
             fault = faults.invalid(f"spec.ports[{place}].nodePort", number, why)
-            raise invalid("Service", "", service["metadata"]["name"], [fault])
+            raise invalid("Service", "", service["metadata"].get("name", ""), [fault])
         used.add((port["protocol"], number))
     drawn: dict[int, int] = {}  # one port with several protocols has one number
     for port in ports:

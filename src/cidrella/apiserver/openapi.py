@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 _ROOT: Final = "/openapi/v3"
 _OLDER: Final = "/openapi/v2"
-_NOTHING: Final = ("application/com.github.proto-openapi.spec.v2@v1.0+protobuf", b"\x0a\x032.0")
-"""The older description, without any kinds: kubectl asks for it where it applies lists, and passes over what it lacks."""
+_NOTHING: Final = ("application/com.github.proto-openapi.spec.v2.v1.0+protobuf", b"\x0a\x032.0")
+"""The older description, with no kinds in it: kubectl asks for it to apply lists, and passes over what it lacks."""
 _OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _LIST_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"
 _REFERENCE: Final = "#/components/schemas/"

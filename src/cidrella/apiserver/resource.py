@@ -55,6 +55,10 @@ class Strategy:
     def prepare_status(self, new: Json, old: Json) -> None:
         """Likewise, for a write to /status: all but status stays."""
 
+    def name_faults(self, name: str, new: Json) -> list[str]:  # noqa: ARG002 - for those that look
+        """What is wrong with the name of a new object beyond its form (`Resource.name_fault`), or a beginning."""
+        return []
+
     def validate_create(self, new: Json) -> list[Fault]:  # noqa: ARG002 - for those that look
         """What is wrong beyond the schema."""
         return []

@@ -190,10 +190,10 @@ def _field_term(text: str, part: str) -> FieldTerm:
 
 
 def _unescaped(value: str) -> str:
-    for match in re.finditer(r"\\(.?)|[,=]", value, re.DOTALL):
-        if match[0] in (",", "="):
-            raise bad_request(f"invalid field selector: unescaped character in value: {ord(match[0])}")
-        if match[1] not in ("\\", ",", "=") or not match[1]:
+    for match in re.finditer(r"\\(.?)|=", value, re.DOTALL):
+        if match[0] == "=":
+            raise bad_request(f"invalid field selector: unescaped character in value: {ord('=')}")
+        if match[1] not in ("\\", ",", "="):
             raise bad_request(f"invalid field selector: invalid escape sequence: {match[0]}")
     return re.sub(r"\\(.)", r"\1", value)
 

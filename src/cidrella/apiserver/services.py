@@ -7,6 +7,8 @@ repair loop of `serviceip` frees what that misses.
 
 from __future__ import annotations
 
+import secrets
+import time
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
@@ -16,22 +18,27 @@ from cidrella.apiserver.families import fill_families
 from cidrella.apiserver.kinds.servicetypes import EXTERNAL_NAME
 from cidrella.apiserver.nodeports import give_node_ports
 from cidrella.apiserver.statuses import StatusError, internal, invalid
+from cidrella.core.address import Address
+from cidrella.core.prefix import format_address
 from cidrella.kube.errors import KubeError
 from cidrella.model.admission import ServiceSpec
+from cidrella.model.serviceip import HEADLESS
 from cidrella.serviceip.admission import Plan, decide
 from cidrella.serviceip.allocator import Transaction, Want
 from cidrella.serviceip.errors import FullError, OutOfRangeError, Refusal, TakenError, UnusableError
-from cidrella.serviceip.verdict import find_holder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from cidrella.serviceip.allocator import Given
     from cidrella.serviceip.review import Desk
 
     Json = dict[str, Any]
 
-_LETTING_GO: Final = 2.0
-"""Seconds that it may take until the address of a Service that is gone is free."""
+_LETTING_GO: Final = 5.0
+"""Seconds that it may take until the books have heard that an address is nobody's any more."""
+_LOOK: Final = 0.2
+"""Seconds between two looks at whether it is somebody's again."""
 _RETRY: Final = 1
 """Seconds after which clients are to ask again."""
 
@@ -67,17 +74,22 @@ class Addressing:
         return taken
 
     def _others(self, metadata: Json) -> Iterable[Json]:
-        who = (metadata["namespace"], metadata["name"])
+        who = (metadata["namespace"], metadata.get("name", ""))
         for each in self._services():
             if (each["metadata"]["namespace"], each["metadata"]["name"]) != who:
                 yield each
+
+    def _is_held(self, address: Address) -> bool:
+        """Whether a Service has it that is stored."""
+        texts = (text for each in self._services() for text in each["spec"].get("clusterIPs", []) if text != HEADLESS)
+        return any(Address.parse_lenient(text) == address for text in texts)
 
     async def _give_addresses(self, new: Json, old: Json | None, *, dry_run: bool) -> Transaction:
         configured = self._desk.ranges.families
         if not configured:
             raise _unavailable("the ranges of Services are not known yet")
         spec, before = new["spec"], old["spec"] if old else None
-        name = new["metadata"]["name"]
+        name = new["metadata"].get("name", "")
         if found := fill_families(spec, before, configured):
             raise invalid("Service", "", name, found)
         plan = decide(_fields(spec), None if before is None else _fields(before), configured)
@@ -90,19 +102,33 @@ class Addressing:
             raise _refused(refusal, name, spec.get("clusterIPs", []), dry_run=dry_run) from refusal
         except (KubeError, UnusableError) as error:
             raise _unavailable(f"addresses cannot be given at present: {error}") from error
-        addresses = plan.filled([str(each.address) for each in taken.given])
+        shown = [_shown(*each, dry_run=dry_run) for each in zip(wants, taken.given, strict=True)]
+        addresses = plan.filled(shown)
         spec["clusterIP"], spec["clusterIPs"] = addresses[0], list(addresses)
         return taken
 
-    async def _allocate(self, owner: str, wants: list[Want], *, dry_run: bool) -> Transaction:
-        """Allocate, if need be once more when an address is free that is on its way to be."""
-        try:
-            return await self._desk.allocator.allocate(owner, wants, dry_run=dry_run)
-        except TakenError as error:
-            held = await find_holder(error.address, self._desk)
-            if held or not await self._desk.wait_free(error.address, _LETTING_GO):
-                raise
-        return await self._desk.allocator.allocate(owner, wants, dry_run=dry_run)
+    async def _allocate(self, service: str, wants: list[Want], *, dry_run: bool) -> Transaction:
+        """Allocate, if need be as soon as the books have heard that an address is nobody's any more.
+
+        No two grants are to one owner: the books would give an address that is taken to its owner again, and then keep
+        it when they hear that a Service let it go, for they cannot know which of the two is stored.
+        """
+        owner = f"{service}*{secrets.token_hex(4)}"
+        until = time.monotonic() + _LETTING_GO
+        while True:
+            try:
+                return await self._desk.allocator.allocate(owner, wants, dry_run=dry_run)
+            except TakenError as error:
+                if self._is_held(error.address) or time.monotonic() >= until:
+                    raise
+                await self._desk.wait_free(error.address, _LOOK)
+
+
+def _shown(want: Want, given: Given, *, dry_run: bool) -> str:
+    """An address as it is told: a dry run does not draw any, and says that of the range itself, as a real server."""
+    if dry_run and want.address is None:
+        return format_address(given.cidr.family, given.cidr.network)
+    return str(given.address)
 
 
 def _fields(spec: Json) -> ServiceSpec:

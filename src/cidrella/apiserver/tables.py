@@ -139,8 +139,6 @@ def _text(value: Any) -> str:
             return value
         case None:
             return "<no value>"
-        case float() if value.is_integer():
-            return str(int(value))
         case dict() | list():
             return as_json(_in_order(value))
         case _:

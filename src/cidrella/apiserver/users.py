@@ -38,7 +38,7 @@ class Users:
             return ADMIN
         scheme, _, token = authorization.partition(" ")
         if scheme.lower() == "bearer":
-            shown = token.strip().encode()
+            shown = token.strip().encode(errors="surrogateescape")
             found = [user for known, user in self._known if hmac.compare_digest(known, shown)]  # looks at all of them
             if found:
                 return found[0]

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 _ESCAPES = {"\a": "a", "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t", "\v": "v", "\\": "\\", '"': '"'}
+_EXPONENT_FROM = 1e21
 _HTML = str.maketrans({mark: f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"})
 
 
@@ -35,7 +36,20 @@ def as_json(value: Any) -> str:
     >>> print(as_json({"a": "<b>"}))
     {"a":"\u003cb\u003e"}
     """
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).translate(_HTML)
+    return json.dumps(_whole(value), separators=(",", ":"), ensure_ascii=False).translate(_HTML)
+
+
+def _whole(value: Any) -> Any:
+    """The same value, with 4 in place of 4.0: Go writes no point where nothing follows it."""
+    match value:
+        case float():
+            return int(value) if value.is_integer() and abs(value) < _EXPONENT_FROM else value
+        case dict():
+            return {name: _whole(each) for name, each in value.items()}
+        case list():
+            return [_whole(each) for each in value]
+        case _:
+            return value
 
 
 def as_go(value: Any) -> str:

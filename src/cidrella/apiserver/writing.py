@@ -17,13 +17,14 @@ from cidrella.apiserver.calls import Answer, encode
 from cidrella.apiserver.faults import invalid as invalid_value
 from cidrella.apiserver.holdings import NAMESPACES, place
 from cidrella.apiserver.jsonpatch import same_json
+from cidrella.apiserver.naming import subdomain_faults
 from cidrella.apiserver.negotiation import PLAIN, form_of
 from cidrella.apiserver.options import parse_version, write_options
 from cidrella.apiserver.statuses import MODIFIED, StatusError, already_exists, conflict, forbidden, invalid, not_found
 from cidrella.apiserver.store import ExistsError, MissingError, StaleError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from cidrella.apiserver.calls import Call
     from cidrella.apiserver.entries import Entry
@@ -70,8 +71,7 @@ async def replace(holdings: Holdings, call: Call, target: Target, served: Served
                 refused.message = refused.message.replace("Key: /registry/", "Key: /")
             raise refused
         if entry is None:
-            found.pop("resourceVersion", None)
-            return await write.create(obj)
+            return await write.create(obj, found.pop("resourceVersion", ""))
         try:
             return await write.update(entry, old, decode(encode(obj)))
         except StaleError:
@@ -97,9 +97,10 @@ class Write:
         form = form_of(call.accept, served.resource)
         return cls(holdings, target, served, write_options(call), form, call.warnings)
 
-    async def create(self, new: Json) -> Answer:
-        """Store a new object. Raises `StatusError`."""
+    async def create(self, new: Json, version: str = "") -> Answer:
+        """Store a new object. A version that was sent and means nothing is shown in a dry run. Raises `StatusError`."""
         resource = self.served.resource
+        sent = new["metadata"].get("resourceVersion", version)
         name = new["metadata"].get("name", "")
         if self.served.terminating:
             why = "create not allowed while custom resource definition is terminating"
@@ -110,10 +111,12 @@ class Write:
             try:
                 entry = await self._create(new)
             except ExistsError:
-                refused = self._exists(new["metadata"]["name"])
+                refused = self._exists(new["metadata"])
                 new = decode(kept) if kept else new
             else:
                 self.warnings.extend(_warnings(resource, new, None))
+                if entry is None and sent:
+                    new["metadata"]["resourceVersion"] = sent
                 return self._answer(201, entry, new)
         raise refused
 
@@ -131,7 +134,8 @@ class Write:
                 faults += resource.schema.validate(new, old, faults, part=self.target.part)
             _refuse(resource, new, faults, strategy.validate_update(new, old))
             stored = self._store(entry, new, old)
-        self.warnings.extend(_warnings(resource, new, old))
+        if not self.target.part:
+            self.warnings.extend(_warnings(resource, new, old))
         return self._answer(200, stored, new)
 
     async def _create(self, new: Json) -> Entry | None:
@@ -142,11 +146,13 @@ class Write:
         path = place(resource, self.target.namespace, found.get("name", ""))
         free = self.holdings.store.get(resource.store_key, path) is None
         async with self._addresses(new, None, dry_run=self.options.dry_run or not free):
-            faults = metadata.create_faults(found, namespaced=resource.namespaced, name_faults=resource.name_fault)
+            faults = metadata.create_faults(
+                found, namespaced=resource.namespaced, name_faults=_name_rule(resource, new)
+            )
             if resource.custom:
                 faults += resource.schema.validate(new, None, faults)
             _refuse(resource, new, faults, resource.strategy.validate_create(new))
-            if version.isdigit() and int(version):
+            if version.isdigit() and int(version) and (free or not self.options.dry_run):
                 raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
             if not free:
                 raise ExistsError(path)
@@ -182,11 +188,14 @@ class Write:
             raise
         await taken.commit()
 
-    def _exists(self, name: str) -> StatusError:
+    def _exists(self, found: Json) -> StatusError:
         resource = self.served.resource
-        refused = already_exists(resource.plural, resource.group, name)
-        entry = self.holdings.find(resource, self.target._replace(name=name))
-        if entry and "deletionTimestamp" in entry.read()["metadata"]:
+        refused = already_exists(resource.plural, resource.group, found["name"])
+        entry = self.holdings.find(resource, self.target._replace(name=found["name"]))
+        if found.get("generateName"):
+            refused.message += ", the server was not able to generate a unique name for the object"
+            refused.details = {**(refused.details or {}), "retryAfterSeconds": 1}
+        elif entry and "deletionTimestamp" in entry.read()["metadata"]:
             refused.message = f"object is being deleted: {refused.message}"
         return refused
 
@@ -206,6 +215,11 @@ def fill(holdings: Holdings, resource: Resource, obj: Json) -> None:
     metadata.fill(obj["metadata"], holdings.now(), holdings.random)
     obj["metadata"].pop("generation", None)
     resource.strategy.prepare_create(obj)
+
+
+def _name_rule(resource: Resource, new: Json) -> Callable[[str], list[str]]:
+    form = resource.name_fault or subdomain_faults
+    return lambda name: [*form(name), *resource.strategy.name_faults(name, new)]
 
 
 def modified(resource: Resource, name: str) -> StatusError:

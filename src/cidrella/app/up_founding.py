@@ -96,7 +96,8 @@ async def _have_service_range(client: Client, ranges: Sequence[Prefix]) -> None:
     kind = {"apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR"}
     await client.create(SERVICE_CIDRS_PATH, {**kind, "metadata": meta, "spec": {"cidrs": cidrs}}, dict)
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    ready = {"type": "Ready", "status": "True", "reason": "Ready", "message": "", "lastTransitionTime": now}
+    told = "Kubernetes default Service CIDR is ready"
+    ready = {"type": "Ready", "status": "True", "reason": "", "message": told, "lastTransitionTime": now}
     await client.patch(f"{path}/status", {"status": {"conditions": [ready]}}, dict)
 
 

@@ -67,15 +67,16 @@ class Generator:
 
     def _create(self, kind: Kind) -> Request:
         body = self._body(kind, self._name(kind))
-        if self._chance(0.06):
-            self._generated += 1
-            body["metadata"]["generateName"] = f"gen-{self._generated}-"
-            if self._chance(0.8):
-                del body["metadata"]["name"]
-        if self._chance(0.03):
-            body["metadata"]["resourceVersion"] = self._rng.choice(("1", "0", "x"))
         if self._chance(0.25):
             body = self._spoiled(body)
+        metadata = body["metadata"]
+        if isinstance(metadata, dict) and self._chance(0.06):
+            self._generated += 1
+            metadata["generateName"] = f"gen-{self._generated}-"
+            if self._chance(0.8):
+                metadata.pop("name", None)
+        if isinstance(metadata, dict) and self._chance(0.03):
+            metadata["resourceVersion"] = self._rng.choice(("1", "0", "x"))
         return Request("create", "POST", self._path(kind), body, query=self._write_query(), accept=self._accept_one())
 
     def _get(self, kind: Kind) -> Request:

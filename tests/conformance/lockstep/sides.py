@@ -31,6 +31,7 @@ _ADDRESS = re.compile(r"10\.96\.(?!0\.)\d+\.\d+")
 _NODE_PORT = re.compile(r"(?<=:)3[0-2]\d{3}(?=/)")
 _GENERATED = re.compile(r"\b(gen-\d+-)[bcdfghjklmnpqrstvwxz2456789]{5}\b")
 _AGES = frozenset({"Age", "Last Seen", "First Seen", "Created At"})
+_DEFINED = frozenset({"networking.x-k8s.io", "cidrella.dev"})
 _NOW = timedelta(minutes=20)
 # A patch whose result cannot be read: the real server quotes all of what it could not read, in the order of Go's
 # structs, and what it says of it is the reader's own words.
@@ -52,6 +53,7 @@ class Side:
         self._versions: dict[str, list[str]] = {}
         self._uids: dict[str, str] = {}
         self._tokens: dict[str, str] = {}
+        self._contents: dict[str, Json] = {}
         self._latest = 0
         self.complaints: list[str] = []
         """What cannot be right, whatever another server says."""
@@ -70,7 +72,7 @@ class Side:
         return {
             "code": reply.code,
             "type": reply.headers.get("Content-Type", ""),
-            "warnings": [self._text(each) for each in reply.warnings],
+            "warnings": sorted(self._text(each) for each in reply.warnings),
             "body": self._normal(body),
         }
 
@@ -79,9 +81,16 @@ class Side:
         with self._talk.watch(path, resourceVersion=since, timeoutSeconds="1") as watching:
             return list(watching)
 
-    def normal(self, value: Any) -> Any:
-        """What came, comparable with what came from another server."""
-        return self._normal(value)
+    def normal(self, events: list[Json]) -> list[Any]:
+        """What came, comparable with what came from another server; without changes of what is not compared."""
+        told: dict[str, Any] = {}
+        kept = []
+        for event in map(self._normal, events):
+            name = event["object"]["metadata"].get("name", "")
+            if event["type"] != "MODIFIED" or told.get(name) != event["object"]:
+                kept.append(event)
+            told[name] = event["object"]
+        return kept
 
     # --- what requests may name ---
 
@@ -109,10 +118,23 @@ class Side:
         self._uids[key] = metadata.get("uid", "")
         seen = self._versions.setdefault(key, [])
         if version not in seen:
-            seen.append(version)
-            if len(seen) > 1 and request.method != "GET" and int(version) <= self._latest:
+            if self._is_as_before(key, version):
+                self._labels["version", version] = self._label("version", seen.pop())
+            elif request.method == "POST" and int(version) <= self._latest:
                 self.complaints.append(f"{request}: version {version} after {self._latest}")
+            seen.append(version)
             self._latest = max(self._latest, int(version))
+
+    def _is_as_before(self, path: str, version: str) -> bool:
+        """Whether a version is the one before, but for what is not compared: who manages which field."""
+        found = self._talk.get(path)
+        if found.code != 200 or found.body["metadata"]["resourceVersion"] != version:
+            return False
+        body = found.body
+        del body["metadata"]["resourceVersion"]
+        body["metadata"].pop("managedFields", None)
+        before, self._contents[path] = self._contents.get(path), body
+        return before == body
 
     # --- what is compared ---
 
@@ -141,6 +163,8 @@ class Side:
             value["metadata"] = metadata
         if value.get("field") == "patch":
             value["message"] = "<unreadable>"
+        if value.get("kind") == "Status":
+            value = _in_order(value)
         return {key: self._normal(each, key) for key, each in sorted(value.items())}
 
     def _table(self, table: Json) -> Json:
@@ -173,6 +197,16 @@ class Side:
         for pattern, replaced in rules:
             text = pattern.sub(replaced, text)
         return text
+
+
+def _in_order(status: Json) -> Json:
+    """Faults of what CRDs define come in an order by chance; all of the message but its beginning repeats them."""
+    details = status.get("details") or {}
+    causes = details.get("causes", [])
+    if details.get("group") not in _DEFINED or len(causes) < 2:
+        return status
+    message = status["message"].partition(" is invalid: ")[0]
+    return {**status, "message": message, "details": {**details, "causes": sorted(causes, key=str)}}
 
 
 def _read(reply: Reply) -> Any:

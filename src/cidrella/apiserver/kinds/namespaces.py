@@ -80,8 +80,9 @@ class Namespaces(BuiltIn):
         _label(new)
 
     def prepare_status(self, new: Json, old: Json) -> None:
-        """The name stays in its label."""
+        """The name stays in its label, and a phase that is left out is the usual one."""
         super().prepare_status(new, old)
+        new["status"].setdefault("phase", _ACTIVE)
         _label(new)
 
     def validate_create(self, new: Json) -> list[Fault]:

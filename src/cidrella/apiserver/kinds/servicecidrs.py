@@ -57,7 +57,7 @@ class ServiceCIDRs(BuiltIn):
         before, after = old["spec"].get("cidrs", []), new["spec"].get("cidrs", [])
         found = finalizer_faults(new["metadata"])
         if len(before) != len(after) and (len(before), len(after)) != (1, 2):
-            return [*found, invalid("spec.cidrs", after, _IMMUTABLE)]
+            return [*found, invalid("spec.cidrs", after or None, _IMMUTABLE)]
         found += [
             invalid(f"spec.cidrs[{place}]", each, _IMMUTABLE)
             for place, each in enumerate(after[: len(before)])
