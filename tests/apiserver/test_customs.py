@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 RESOURCE = customs.definition_resource()
 NOW, LATER = "2026-01-02T03:04:05Z", "2026-01-02T03:04:06Z"
 SCHEMA = "spec.validation.openAPIV3Schema"
+RULES = "x-kubernetes-validations"
 
 
 def written(plural: str = "things", schema: Json | None = None, **names: object) -> Json:
@@ -383,12 +384,15 @@ def test_unknown_keywords_are_dropped() -> None:
         ("type", ["string"], "array into Go struct field {}.type of type string"),
         ("maxLength", "x", "string into Go struct field {}.maxLength of type int64"),
         ("nullable", "yes", "string into Go struct field {}.nullable of type bool"),
+        (RULES, [5], f"number into Go struct field {{}}.{RULES} of type v1.ValidationRule"),
+        (RULES, [{"rule": 5}], f"number into Go struct field {{}}.{RULES}.rule of type string"),
     ],
 )
 def test_what_cannot_be_read(keyword: str, value: object, said: str) -> None:
     """A keyword of another type is no schema at all, and told in the words of a decoder."""
     crd = written(schema={"type": "object", "properties": {"x": {"type": "string", keyword: value}}})
-    place = "JSONSchemaProps.spec.versions.schema.openAPIV3Schema.properties"
+    holder = "ValidationRule" if said.endswith("rule of type string") else "JSONSchemaProps"
+    place = f"{holder}.spec.versions.schema.openAPIV3Schema.properties"
     assert RESOURCE.strategy.read(crd) == f"json: cannot unmarshal {said.format(place)}"
 
 

@@ -299,6 +299,15 @@ class TestPatching:
             missing = ask("PATCH", f"{WIDGETS}/a", {"kind": None}, media=MERGE).refused(422, "Invalid")
             assert "Object 'Kind' is missing" in missing
 
+    def test_the_name_stays(self) -> None:
+        """A patch that takes it away is refused, whatever else it changes."""
+        with api() as ask:
+            ask.make(CRDS, crd())
+            ask.make(WIDGETS, widget("a"))
+            for patch in ({"metadata": {"name": None}}, {"metadata": {"name": None}, "kind": "x"}):
+                message = ask("PATCH", f"{WIDGETS}/a", patch, media=MERGE).refused(400, "BadRequest")
+                assert message.endswith("(a based on URL) was undeterminable: name must be provided")
+
     def test_versions(self) -> None:
         """A patch that names a version is for that version; one that takes it away is for none."""
         with api() as ask:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -118,7 +119,7 @@ def account(cluster: Api) -> tuple[Path, str]:
 @pytest.fixture
 def settings(request: pytest.FixtureRequest) -> ElectionSettings:
     """A Lease for each test, with short times."""
-    name = request.node.name.replace("_", "-")
+    name = re.sub(r"[^a-z]+", "-", request.node.name).strip("-")
     return ElectionSettings("default", name, lease_duration=3.0, renew_deadline=2.0, retry_period=0.5)
 
 

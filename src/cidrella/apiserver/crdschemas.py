@@ -75,7 +75,7 @@ def unreadable(schema: Any, path: str, holder: str = "JSONSchemaProps") -> str:
         return f"json: cannot unmarshal {json_kind(schema)} into Go struct field {where} of type v1.JSONSchemaProps"
     _fill_nulls(schema)
     for name, wanted in KEYWORDS.items():
-        if (why := _misfit(schema, name, wanted)) or (name == _RULES and (why := _rule_misfit(schema))):
+        if (why := _misfit(schema, name, wanted)) or (name == _RULES and (why := _rule_misfit(schema, path))):
             return why.format(f"JSONSchemaProps{path}.{name}")
     for name in [name for name, value in schema.items() if _says_nothing(name, value)]:
         del schema[name]
@@ -101,13 +101,13 @@ def _says_nothing(name: str, value: Any) -> bool:
     return value is None or (not value and name not in _KEPT and not _is_number(value))
 
 
-def _rule_misfit(schema: Json) -> str:
+def _rule_misfit(schema: Json, path: str) -> str:
     for rule in schema.get(_RULES) or ():
         if not isinstance(rule, dict):
             return f"json: cannot unmarshal {json_kind(rule)} into Go struct field {{}} of type v1.ValidationRule"
         for name, wanted in _RULE.items():
             if why := _misfit(rule, name, wanted):
-                return why
+                return why.replace("{}", f"ValidationRule{path}.{_RULES}.{name}")
             if rule.get(name, "x") in (None, ""):
                 del rule[name]
     return ""

@@ -118,7 +118,11 @@ def _check_patched_custom(resource: Resource, patched: Json, body: bytes) -> Non
     kind, version = patched.get("kind"), patched.get("apiVersion")
     if not kind:
         raise DecodingError(f"Object 'Kind' is missing in '{body.decode(errors='replace')}'")
-    group, name = str(version).rpartition("/")[0], patched["metadata"]["name"]
+    metadata = patched.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    if not name:
+        return  # which is told first
+    group = str(version).rpartition("/")[0]
     if kind != resource.kind:
         fault = invalid_value("kind", kind, f"must be {resource.kind}")
         raise invalid(str(kind), group, name, [fault])
