@@ -8,16 +8,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cidrella.apiserver import customs, paths, rendering
-from cidrella.apiserver.calls import Answer, Call, parse_query
-from cidrella.apiserver.holdings import Holdings
+from cidrella.apiserver.customs import customs
+from cidrella.apiserver.forms import rendering
 from cidrella.apiserver.kinds import builtins
-from cidrella.apiserver.life import Life
 from cidrella.apiserver.registry import Registry
-from cidrella.apiserver.routing import Routing
-from cidrella.apiserver.statuses import StatusError
-from cidrella.apiserver.store import Store
-from cidrella.apiserver.watching import Watch
+from cidrella.apiserver.serving import paths
+from cidrella.apiserver.serving.calls import Answer, Call, parse_query
+from cidrella.apiserver.serving.holdings import Holdings
+from cidrella.apiserver.serving.life import Life
+from cidrella.apiserver.serving.routing import Routing
+from cidrella.apiserver.serving.watching import Watch
+from cidrella.apiserver.store.store import Store
+from cidrella.apiserver.words.statuses import StatusError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

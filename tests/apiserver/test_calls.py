@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cidrella.apiserver import gojson, protobuf
-from cidrella.apiserver.bodies import summary
-from cidrella.apiserver.calls import YAML, Call
+from cidrella.apiserver.forms import protobuf
+from cidrella.apiserver.forms.bodies import summary
+from cidrella.apiserver.forms.negotiation import METADATA, PLAIN, TABLE, Form, form_of, media_of
 from cidrella.apiserver.kinds import builtins
-from cidrella.apiserver.negotiation import METADATA, PLAIN, TABLE, Form, form_of, media_of
-from cidrella.apiserver.options import ListOptions, WriteOptions, list_options, write_options
-from cidrella.apiserver.statuses import StatusError
+from cidrella.apiserver.serving.calls import YAML, Call
+from cidrella.apiserver.serving.options import ListOptions, WriteOptions, list_options, write_options
+from cidrella.apiserver.words import gojson
+from cidrella.apiserver.words.statuses import StatusError
 from tests.apiserver.asking import METADATA as AS_METADATA
 from tests.apiserver.asking import NAMESPACES, api
 from tests.apiserver.asking import TABLE as AS_TABLE

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cidrella.apiserver import cel
-from cidrella.apiserver.celaddresses import FUNCTIONS
-from cidrella.apiserver.schema import Schema, SchemaError
+from cidrella.apiserver.schemas import cel
+from cidrella.apiserver.schemas.celaddresses import FUNCTIONS
+from cidrella.apiserver.schemas.schema import Schema, SchemaError
 from tests.apiserver.schemas import NOT_HERE, SOUND_RULES, UNSOUND_RULES
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cidrella.apiserver import customs
+from cidrella.apiserver.customs import customs
 from cidrella.model.crd import crds
 
 if TYPE_CHECKING:

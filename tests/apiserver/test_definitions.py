@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cidrella.apiserver import customs
-from cidrella.apiserver.schema import SchemaError
+from cidrella.apiserver.customs import customs
+from cidrella.apiserver.schemas.schema import SchemaError
 from tests.apiserver.asking import CRDS, MERGE, NODES, WIDGETS, api, crd, widget
 
 if TYPE_CHECKING:

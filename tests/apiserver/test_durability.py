@@ -37,8 +37,8 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 PATIENCE = 30
 """Seconds within which anything happens that is to happen."""
 IMPORTED_LATE = (
-    "cidrella.apiserver.server",
-    "cidrella.apiserver.services",
+    "cidrella.apiserver.serving.server",
+    "cidrella.apiserver.services.addressing",
     "cidrella.serviceip.desk",
     "cel_expr_python",
 )

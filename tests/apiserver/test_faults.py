@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cidrella.apiserver import faults
+from cidrella.apiserver.words import faults
 
 
 def test_makers() -> None:

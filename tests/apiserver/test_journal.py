@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cidrella.apiserver.journal import FILE
-from cidrella.apiserver.store import DataDirError, GoneError, Journal, Store, StoreError
+from cidrella.apiserver.store.journal import FILE
+from cidrella.apiserver.store.store import DataDirError, GoneError, Journal, Store, StoreError
 from tests.apiserver.test_store import LEASES, NODES, paths, silent, soon, thing, told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cidrella.apiserver.entries import Change
+    from cidrella.apiserver.store.entries import Change
 
 NOBODY = 65534
 
@@ -323,9 +323,8 @@ class TestDirectory:
             journal = Journal(tmp_path)
             with pytest.raises(DataDirError, match=f"^{tmp_path} is in use by another process$"):
                 Journal(tmp_path)
-            program = (
-                "import sys, pathlib; from cidrella.apiserver.journal import *; Journal(pathlib.Path(sys.argv[1]))"
-            )
+            opening = "from cidrella.apiserver.store.journal import *; Journal(Path(sys.argv[1]))"
+            program = f"import sys; from pathlib import Path; {opening}"
             other = subprocess.run([sys.executable, "-c", program, tmp_path], capture_output=True, check=False)
             assert f"DataDirError: {tmp_path} is in use" in other.stderr.decode()
             store = Store(journal)

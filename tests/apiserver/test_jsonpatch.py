@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cidrella.apiserver.jsonpatch import json_patch, unknown_fields
-from cidrella.apiserver.statuses import StatusError
+from cidrella.apiserver.patches.jsonpatch import json_patch, unknown_fields
+from cidrella.apiserver.words.statuses import StatusError
 
 Json = dict[str, Any]
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cidrella.apiserver.jsonpath import JsonPathError, field_reader, json_path
+from cidrella.apiserver.forms.jsonpath import JsonPathError, field_reader, json_path
 
 OBJECT: dict[str, Any] = {
     "text": "x",

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cidrella.apiserver.mergepatch import merge_patch
-from cidrella.apiserver.statuses import StatusError
+from cidrella.apiserver.patches.mergepatch import merge_patch
+from cidrella.apiserver.words.statuses import StatusError
 
 PLAIN: st.SearchStrategy[Any] = st.recursive(
     st.booleans() | st.integers() | st.text(max_size=2),

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cidrella.apiserver import metadata
-from cidrella.apiserver.naming import label_faults
-from cidrella.apiserver.statuses import StatusError
+from cidrella.apiserver.meta import metadata
+from cidrella.apiserver.words.naming import label_faults
+from cidrella.apiserver.words.statuses import StatusError
 
 if TYPE_CHECKING:
     from cidrella.apiserver.resource import Resource

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cidrella.apiserver import naming
+from cidrella.apiserver.words import naming
 from cidrella.model import syntax
 
 if TYPE_CHECKING:

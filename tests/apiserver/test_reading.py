@@ -7,9 +7,9 @@ import json
 
 import pytest
 
-from cidrella.apiserver import tokens
-from cidrella.apiserver.history import GoneError
-from cidrella.apiserver.store import Store
+from cidrella.apiserver.serving import tokens
+from cidrella.apiserver.store.history import GoneError
+from cidrella.apiserver.store.store import Store
 from tests.apiserver.asking import (
     CRDS,
     LEASES,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from cidrella.apiserver.paths import Target, parse
 from cidrella.apiserver.registry import Registry
 from cidrella.apiserver.resource import Resource, Strategy
-from cidrella.apiserver.schema import Schema
+from cidrella.apiserver.schemas.schema import Schema
+from cidrella.apiserver.serving.paths import Target, parse
 from tests.apiserver.asking import CRDS, MERGE, api, crd
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"

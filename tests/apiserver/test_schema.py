@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cidrella.apiserver.schema import Schema, SchemaError
-from cidrella.apiserver.statuses import Fault
+from cidrella.apiserver.schemas.schema import Schema, SchemaError
+from cidrella.apiserver.words.statuses import Fault
 from cidrella.model.crd import crds
 from tests.apiserver.schemas import CHANGES, TIGHT, VALUES
 from tests.model import cases, cases_config

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cidrella.apiserver.selecting import FieldTerm, parse_field_selector, parse_label_selector
-from cidrella.apiserver.statuses import StatusError
+from cidrella.apiserver.serving.selecting import FieldTerm, parse_field_selector, parse_label_selector
+from cidrella.apiserver.words.statuses import StatusError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 import pytest
 
-from cidrella.apiserver import server as server_module
-from cidrella.apiserver.bodies import BODY_MAX
-from cidrella.apiserver.routing import Routing
-from cidrella.apiserver.server import VERSION, ApiServer, User
-from cidrella.apiserver.store import Journal, Store, StoreError
+from cidrella.apiserver.forms.bodies import BODY_MAX
+from cidrella.apiserver.serving import server as server_module
+from cidrella.apiserver.serving.routing import Routing
+from cidrella.apiserver.serving.server import VERSION, ApiServer, User
+from cidrella.apiserver.store.store import Journal, Store, StoreError
 from cidrella.kube.issuing import issue, utc_now
 from cidrella.kube.listening import CannotListenError
 from cidrella.kube.tls import Serving, serving_context

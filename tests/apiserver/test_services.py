@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cidrella.apiserver.services import Addressing
-from cidrella.apiserver.statuses import StatusError
+from cidrella.apiserver.services.addressing import Addressing
+from cidrella.apiserver.words.statuses import StatusError
 from cidrella.core.prefix import Family
 from cidrella.kube.errors import NoAnswerError
 from cidrella.serviceip.ranges import Ranges
@@ -264,7 +264,7 @@ class TestRefused:
 
     def test_never_free(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """What is not freed in good time is told to be taken."""
-        monkeypatch.setattr("cidrella.apiserver.services._LETTING_GO", 0.01)
+        monkeypatch.setattr("cidrella.apiserver.services.addressing._LETTING_GO", 0.01)
         place = Place()
         place.create(clusterIP="10.96.0.5")
         assert place.refusal(name="other", clusterIP="10.96.0.5").code == 422

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cidrella.apiserver.families import fill_families
+from cidrella.apiserver.services.families import fill_families
 from cidrella.core.prefix import Family
 from tests.apiserver.kinds import kind, read, told
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from cidrella.apiserver import nodeports
-from cidrella.apiserver.nodeports import give_node_ports, ports_of
-from cidrella.apiserver.statuses import StatusError
+from cidrella.apiserver.services import nodeports
+from cidrella.apiserver.services.nodeports import give_node_ports, ports_of
+from cidrella.apiserver.words.statuses import StatusError
 from tests.apiserver.kinds import kind, read
 
 Json = dict[str, Any]

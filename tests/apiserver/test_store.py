@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cidrella.apiserver.entries import Change, Entry
-from cidrella.apiserver.history import History
-from cidrella.apiserver.store import (
+from cidrella.apiserver.store.entries import Change, Entry
+from cidrella.apiserver.store.history import History
+from cidrella.apiserver.store.store import (
     ExistsError,
     GoneError,
     MissingError,

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from cidrella.apiserver.store import (
+from cidrella.apiserver.store.store import (
     ExistsError,
     GoneError,
     Journal,

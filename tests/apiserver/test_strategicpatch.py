@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cidrella.apiserver.mergepatch import merge_patch
-from cidrella.apiserver.statuses import StatusError
-from cidrella.apiserver.strategicpatch import strategic_patch
+from cidrella.apiserver.patches.mergepatch import merge_patch
+from cidrella.apiserver.patches.strategicpatch import strategic_patch
+from cidrella.apiserver.words.statuses import StatusError
 
 Json = dict[str, Any]
 

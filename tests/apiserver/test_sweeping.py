@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cidrella.apiserver.sweeping import Sweeping
+from cidrella.apiserver.serving.sweeping import Sweeping
 from tests.apiserver.asking import MERGE, NODES, api, node
 
 EVENTS = "/api/v1/namespaces/default/events"

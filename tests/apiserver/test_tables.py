@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cidrella.apiserver.jsonpath import JsonPathError
+from cidrella.apiserver.forms.jsonpath import JsonPathError
+from cidrella.apiserver.forms.tables import duration, partial_metadata, printer_column, table
 from cidrella.apiserver.resource import Column
-from cidrella.apiserver.statuses import StatusError
-from cidrella.apiserver.tables import duration, partial_metadata, printer_column, table
+from cidrella.apiserver.words.statuses import StatusError
 
 if TYPE_CHECKING:
     from cidrella.apiserver.resource import Resource

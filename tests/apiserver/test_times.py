@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cidrella.apiserver.times import format_time, parse_time
+from cidrella.apiserver.words.times import format_time, parse_time
 
 AS = 'as "2006-01-02T15:04:05Z07:00": cannot parse'
 

@@ -6,12 +6,12 @@ import asyncio
 
 import pytest
 
-from cidrella.apiserver import watching
-from cidrella.apiserver.history import GoneError
-from cidrella.apiserver.journal import StoreError
-from cidrella.apiserver.statuses import StatusError
-from cidrella.apiserver.store import Store
-from cidrella.apiserver.watcher import OverrunError, Watcher
+from cidrella.apiserver.serving import watching
+from cidrella.apiserver.store.history import GoneError
+from cidrella.apiserver.store.journal import StoreError
+from cidrella.apiserver.store.store import Store
+from cidrella.apiserver.store.watcher import OverrunError, Watcher
+from cidrella.apiserver.words.statuses import StatusError
 from tests.apiserver.asking import CRDS, LEASES, MERGE, METADATA, NODES, TABLE, Api, api, crd, lease, node
 
 NOW = "sendInitialEvents=false&resourceVersionMatch=NotOlderThan"

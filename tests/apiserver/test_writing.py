@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cidrella.apiserver import metadata
-from cidrella.apiserver.statuses import StatusError
+from cidrella.apiserver.meta import metadata
+from cidrella.apiserver.words.statuses import StatusError
 from tests.apiserver.asking import (
     CRDS,
     LEASES,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import yaml
 from structlog.testing import capture_logs
 
-from cidrella.apiserver.server import ApiServer
-from cidrella.apiserver.store import Store
+from cidrella.apiserver.serving.server import ApiServer
+from cidrella.apiserver.store.store import Store
 from cidrella.app.settings import Settings
 from cidrella.app.up_founding import found
 from cidrella.controller.controller import Controller, ControllerSettings

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cidrella.apiserver.schema import Schema, SchemaError
-from cidrella.apiserver.statuses import Fault
+from cidrella.apiserver.schemas.schema import Schema, SchemaError
+from cidrella.apiserver.words.statuses import Fault
 from cidrella.model.crd import crds
 from tests.apiserver.schemas import CHANGES, LOOSE, SOUND_RULES, TIGHT, UNSOUND_RULES, VALUES
 from tests.conformance.bodies import CRDS, await_kind, crd

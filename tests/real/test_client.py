@@ -163,7 +163,7 @@ def test_plugin_with_a_certificate(cluster: Api, tmp_path: Path) -> None:
 
 
 def test_verbs(cluster: Api, tmp_path: Path, account: str, node: str) -> None:
-    """Read, patch for metadata only, replace, delete by uid, and the refusals with their reasons."""
+    """Read, patch for metadata only, replace, delete by uid, and refusals with their reasons."""
 
     async def use(client: Client) -> None:
         got = await client.get(node, dict)
@@ -179,6 +179,14 @@ def test_verbs(cluster: Api, tmp_path: Path, account: str, node: str) -> None:
         await client.delete(node, uid=patched.metadata.uid)
         with pytest.raises(ApiError, match="404 NotFound"):
             await client.get(node, dict)
+
+    run(load_access(written(tmp_path / "config", cluster, {"token": account})), use)
+
+
+def test_without_the_right_to(cluster: Api, tmp_path: Path, account: str) -> None:
+    """What nobody gave us the right to is refused, and the refusal says so."""
+
+    async def use(client: Client) -> None:
         with pytest.raises(ApiError, match="403 Forbidden"):
             await client.get("/api/v1/pods", dict)
 

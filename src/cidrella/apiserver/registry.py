@@ -6,13 +6,13 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from cidrella.apiserver.calls import encode
+from cidrella.apiserver.serving.calls import encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from cidrella.apiserver.entries import Entry
     from cidrella.apiserver.resource import Resource
+    from cidrella.apiserver.store.entries import Entry
 
     Json = dict[str, Any]
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from cidrella.apiserver.schema import Schema
-    from cidrella.apiserver.statuses import Fault
+    from cidrella.apiserver.schemas.schema import Schema
+    from cidrella.apiserver.words.statuses import Fault
 
     Json = dict[str, Any]
 

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Any
 
-    from cidrella.apiserver.server import ApiServer
-    from cidrella.apiserver.store import Store
-    from cidrella.apiserver.users import User
+    from cidrella.apiserver.serving.server import ApiServer
+    from cidrella.apiserver.serving.users import User
+    from cidrella.apiserver.store.store import Store
     from cidrella.app.lifetime import Lifetime
     from cidrella.app.up_example import Example
     from cidrella.app.up_place import Place
@@ -124,7 +124,7 @@ class _Up:
         return await lifetime.spend_on(self._work())
 
     async def _work(self) -> None:
-        from cidrella.apiserver.store import DataDirError  # noqa: PLC0415
+        from cidrella.apiserver.store.store import DataDirError  # noqa: PLC0415
 
         try:
             async with AsyncExitStack() as stack:
@@ -142,7 +142,7 @@ class _Up:
 
     async def _listen(self, store: Store, stack: AsyncExitStack) -> ApiServer:
         """The API at the address that was asked for, else at the default one, else at any port. Raises `UpError`."""
-        from cidrella.apiserver.server import ApiServer  # noqa: PLC0415
+        from cidrella.apiserver.serving.server import ApiServer  # noqa: PLC0415
         from cidrella.kube.listening import CannotListenError  # noqa: PLC0415
 
         address = self._settings.bind_address or _default_address()
@@ -180,7 +180,7 @@ class _Up:
         self, desk: Desk, store: Store, server: ApiServer, client: Client, admitted: asyncio.Event
     ) -> None:
         """Have Services given addresses, once that can be done, the API's own first."""
-        from cidrella.apiserver.services import Addressing  # noqa: PLC0415
+        from cidrella.apiserver.services.addressing import Addressing  # noqa: PLC0415
         from cidrella.app.up_founding import have_own_service  # noqa: PLC0415
 
         while desk.readiness():
@@ -237,7 +237,7 @@ def _default_address() -> Address:
 @asynccontextmanager
 async def _store(place: Place) -> AsyncIterator[Store]:
     """In memory, or in the directory. Raises `DataDirError`."""
-    from cidrella.apiserver.store import Journal, Store  # noqa: PLC0415
+    from cidrella.apiserver.store.store import Journal, Store  # noqa: PLC0415
 
     if not place.lasting:
         yield Store()

@@ -19,7 +19,7 @@ import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from cidrella.apiserver.users import ADMIN, User
+from cidrella.apiserver.serving.users import ADMIN, User
 from cidrella.app.up_place import write_private
 from cidrella.kube.credentials import Access, Header
 from cidrella.kube.errors import ConfigError

@@ -36,6 +36,8 @@ _NOW = timedelta(minutes=20)
 # A patch whose result cannot be read: the real server quotes all of what it could not read, in the order of Go's
 # structs, and what it says of it is the reader's own words.
 _UNREADABLE = re.compile(r'(?<=patch: Invalid value: ").*', re.DOTALL)
+# Which address that was to be counts for nothing: it is not given.
+_ADDRESS_OBJECT = re.compile(r'(IPAddress\.networking\.k8s\.io )"[^"]*"')
 _VERSION = re.compile(
     r"(?<=ResourceVersion in )((?:the )?(?:precondition: |precondition \(|object meta: |record \())(\d+)"
 )
@@ -188,6 +190,7 @@ class Side:
     def _text(self, text: str) -> str:
         rules: list[tuple[re.Pattern[str], Callable[[re.Match[str]], str]]] = [
             (_UNREADABLE, lambda _: "<unreadable>"),
+            (_ADDRESS_OBJECT, lambda found: found[1]),
             (_VERSION, lambda found: found[1] + self._label("version", found[2])),
             (_UID, lambda found: self._label("uid", found[0])),
             (_ADDRESS, lambda found: self._label("address", found[0])),

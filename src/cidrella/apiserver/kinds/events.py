@@ -9,18 +9,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from cidrella.apiserver.faults import invalid, required
 from cidrella.apiserver.kinds import shapes
 from cidrella.apiserver.kinds.kind import BuiltIn, moment
 from cidrella.apiserver.kinds.reading import Form
-from cidrella.apiserver.naming import key_faults, path_faults
 from cidrella.apiserver.resource import Column, Resource
-from cidrella.apiserver.schema import Schema
+from cidrella.apiserver.schemas.schema import Schema
+from cidrella.apiserver.words.faults import invalid, required
+from cidrella.apiserver.words.naming import key_faults, path_faults
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from cidrella.apiserver.statuses import Fault
+    from cidrella.apiserver.words.statuses import Fault
 
     Json = dict[str, Any]
 

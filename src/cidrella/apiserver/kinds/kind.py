@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cidrella.apiserver.kinds.reading import Form
 from cidrella.apiserver.resource import Column, Strategy
-from cidrella.apiserver.times import parse_time
+from cidrella.apiserver.words.times import parse_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable

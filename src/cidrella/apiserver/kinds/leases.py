@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from cidrella.apiserver.faults import invalid
 from cidrella.apiserver.kinds import shapes
 from cidrella.apiserver.kinds.kind import BuiltIn, age
 from cidrella.apiserver.resource import Column, Resource
-from cidrella.apiserver.schema import Schema
+from cidrella.apiserver.schemas.schema import Schema
+from cidrella.apiserver.words.faults import invalid
 
 if TYPE_CHECKING:
-    from cidrella.apiserver.statuses import Fault
+    from cidrella.apiserver.words.statuses import Fault
 
     Json = dict[str, Any]
 

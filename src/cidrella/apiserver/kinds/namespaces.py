@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from cidrella.apiserver.faults import invalid
 from cidrella.apiserver.kinds import shapes
 from cidrella.apiserver.kinds.kind import BuiltIn, age
-from cidrella.apiserver.metadata import STANDARD_FINALIZERS, create_faults, finalizer_faults
-from cidrella.apiserver.naming import key_faults, label_faults
+from cidrella.apiserver.meta.metadata import STANDARD_FINALIZERS, create_faults, finalizer_faults
 from cidrella.apiserver.resource import Column, Resource
-from cidrella.apiserver.schema import Schema
+from cidrella.apiserver.schemas.schema import Schema
+from cidrella.apiserver.words.faults import invalid
+from cidrella.apiserver.words.naming import key_faults, label_faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cidrella.apiserver.statuses import Fault
+    from cidrella.apiserver.words.statuses import Fault
 
     Json = dict[str, Any]
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from cidrella.apiserver.faults import as_json, forbidden, invalid, not_supported, quoted, required
 from cidrella.apiserver.kinds import shapes
 from cidrella.apiserver.kinds.addresses import canonical_cidr, cidr_fault, two_families
 from cidrella.apiserver.kinds.kind import NONE, UNKNOWN, BuiltIn, age
-from cidrella.apiserver.metadata import create_faults, finalizer_faults
-from cidrella.apiserver.naming import key_faults, value_faults
+from cidrella.apiserver.meta.metadata import create_faults, finalizer_faults
 from cidrella.apiserver.resource import Column, Resource
-from cidrella.apiserver.schema import Schema
-from cidrella.apiserver.statuses import Fault
+from cidrella.apiserver.schemas.schema import Schema
+from cidrella.apiserver.words.faults import as_json, forbidden, invalid, not_supported, quoted, required
+from cidrella.apiserver.words.naming import key_faults, value_faults
+from cidrella.apiserver.words.statuses import Fault
 from cidrella.core.prefix import PrefixError
 
 if TYPE_CHECKING:

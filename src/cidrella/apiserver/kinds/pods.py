@@ -7,7 +7,7 @@ from typing import Any, Final
 from cidrella.apiserver.kinds import shapes
 from cidrella.apiserver.kinds.kind import BuiltIn, age
 from cidrella.apiserver.resource import Column, Resource
-from cidrella.apiserver.schema import Schema
+from cidrella.apiserver.schemas.schema import Schema
 
 _ANYTHING: Final[dict[str, Any]] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 DEFINITION: Final = shapes.whole("Pod", "Containers that run together. There are none here.", {"spec": _ANYTHING})

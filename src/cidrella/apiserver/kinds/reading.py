@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from cidrella.apiserver.kinds.quantities import canonical
-from cidrella.apiserver.times import LAYOUT, format_time, parse_time
+from cidrella.apiserver.words.times import LAYOUT, format_time, parse_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from cidrella.apiserver.faults import invalid, quoted, required
 from cidrella.apiserver.kinds import shapes
 from cidrella.apiserver.kinds.addresses import canonical_cidr, cidr_fault, two_families
 from cidrella.apiserver.kinds.kind import BuiltIn, age, keep_metadata
-from cidrella.apiserver.metadata import finalizer_faults
+from cidrella.apiserver.meta.metadata import finalizer_faults
 from cidrella.apiserver.resource import Column, Resource
-from cidrella.apiserver.schema import Schema
+from cidrella.apiserver.schemas.schema import Schema
+from cidrella.apiserver.words.faults import invalid, quoted, required
 from cidrella.core.prefix import PrefixError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cidrella.apiserver.statuses import Fault
+    from cidrella.apiserver.words.statuses import Fault
 
     Json = dict[str, Any]
 

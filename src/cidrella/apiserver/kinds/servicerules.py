@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from cidrella.apiserver.faults import duplicate, forbidden, invalid, not_supported, required
 from cidrella.apiserver.kinds.addresses import address_fault, cidr_fault, family_of
 from cidrella.apiserver.kinds.servicetypes import (
     CLUSTER_IP,
@@ -17,7 +16,8 @@ from cidrella.apiserver.kinds.servicetypes import (
     is_headless,
     needs_health_port,
 )
-from cidrella.apiserver.naming import key_faults, label_faults, subdomain_faults, value_faults
+from cidrella.apiserver.words.faults import duplicate, forbidden, invalid, not_supported, required
+from cidrella.apiserver.words.naming import key_faults, label_faults, subdomain_faults, value_faults
 from cidrella.core.address import Address
 from cidrella.core.prefix import Prefix
 from cidrella.model.serviceip import HEADLESS
@@ -25,7 +25,7 @@ from cidrella.model.serviceip import HEADLESS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cidrella.apiserver.statuses import Fault
+    from cidrella.apiserver.words.statuses import Fault
 
     Json = dict[str, Any]
 

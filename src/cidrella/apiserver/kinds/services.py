@@ -1,10 +1,9 @@
-"""Services. Addresses and node ports come from `cidrella.apiserver.services`, between preparing and checking."""
+"""Services. Addresses and node ports come from `apiserver.services`, between preparing and checking."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from cidrella.apiserver.faults import quoted
 from cidrella.apiserver.kinds import shapes
 from cidrella.apiserver.kinds.addresses import address_fault, canonical_address
 from cidrella.apiserver.kinds.kind import NONE, BuiltIn, age
@@ -18,13 +17,14 @@ from cidrella.apiserver.kinds.servicetypes import (
     needs_health_port,
     needs_node_ports,
 )
-from cidrella.apiserver.metadata import finalizer_faults
-from cidrella.apiserver.naming import label_faults
+from cidrella.apiserver.meta.metadata import finalizer_faults
 from cidrella.apiserver.resource import Column, Resource
-from cidrella.apiserver.schema import Schema
+from cidrella.apiserver.schemas.schema import Schema
+from cidrella.apiserver.words.faults import quoted
+from cidrella.apiserver.words.naming import label_faults
 
 if TYPE_CHECKING:
-    from cidrella.apiserver.statuses import Fault
+    from cidrella.apiserver.words.statuses import Fault
 
     Json = dict[str, Any]
 
