@@ -5,19 +5,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 MUTANTS := .venv-mutants
 EXAMPLE := examples/getting-started
+FIRST_STEPS := examples/first-steps/first.yaml
+# Tests that need a real API server or a real kubectl.
+CLUSTERED := tests/testenv tests/conformance tests/up tests/real
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types layers unit real migration kubectl testenv peers bench-core bench-cluster bench-services mutants crds pictures package lock clean
+.PHONY: help run test lint types layers unit real migration kubectl testenv peers bench-core bench-cluster bench-services bench-up mutants crds pictures package lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
-run: $(VENV)/.run ## Set up, then plan an example cluster and draw its address space
-	@echo "--- cidrella plan $(EXAMPLE)"
-	@$(BIN)/cidrella plan $(EXAMPLE)
-	@echo "--- cidrella map $(EXAMPLE)"
-	@$(BIN)/cidrella map $(EXAMPLE)
-	@echo "--- try: $(BIN)/cidrella explain big-1 -f $(EXAMPLE)"
+run: $(VENV)/.up ## Set up, then run everything on this machine until Ctrl-C: an API, the controller, a pool to play with
+	@$(BIN)/cidrella up -f $(FIRST_STEPS)
 
 test: lint types layers unit real ## Set up, then run every check: lint, types, layers, tests, tests on a real API server
 
@@ -31,12 +30,12 @@ layers: $(VENV)/.dev ## Check that nothing imports upwards
 	$(call timed,layers,$(BIN)/lint-imports --no-cache)
 
 unit: $(VENV)/.dev ## Run the tests that need no cluster; the core must be covered to the last branch
-	$(call timed,unit,$(BIN)/coverage run -m pytest --doctest-modules src tests --ignore=tests/testenv --ignore=tests/real \
+	$(call timed,unit,$(BIN)/coverage run -m pytest --doctest-modules src tests $(addprefix --ignore=,$(CLUSTERED)) \
 		&& $(BIN)/coverage report --include='src/cidrella/core/*' --fail-under=100 \
 		&& $(BIN)/coverage report --omit='src/cidrella/core/*')
 
-real: $(VENV)/.dev testenv ## Run the tests on a real API server, and those of the test environment itself
-	$(call timed,real,$(BIN)/python -m pytest tests/testenv tests/real)
+real: $(VENV)/.dev testenv ## Run the tests on a real API server and on the embedded one, and those of the test environment itself
+	$(call timed,real,$(BIN)/python -m pytest $(CLUSTERED))
 
 migration: $(VENV)/.dev testenv ## Migrate from kube-controller-manager's allocator and back (builds it first: minutes, once)
 	@$(BIN)/python -m tests.testenv.binaries kube-controller-manager
@@ -66,6 +65,9 @@ bench-cluster: $(VENV)/.dev testenv ## Measure the controller on a real API serv
 bench-services: $(VENV)/.dev testenv ## Measure how Service addresses are given, also beside Go's bitmap; writes build/bench-services.json
 	@$(BIN)/python -m bench.services --json build/bench-services.json
 
+bench-up: $(VENV)/.dev testenv ## Measure the embedded API beside kube-apiserver and etcd; writes build/bench-up.json
+	@$(BIN)/python -m bench.up --json build/bench-up.json
+
 mutants: $(MUTANTS)/.ready ## Mutate the core and count what the tests notice; at least 90 % (takes a while)
 	@HYPOTHESIS_PROFILE=mutants $(MUTANTS)/bin/mutmut run
 	@$(MUTANTS)/bin/mutmut results --all true | $(MUTANTS)/bin/python tests/mutants_report.py
@@ -88,7 +90,8 @@ package: $(VENV)/.run ## Build the wheel, and try it in a fresh environment (dow
 
 lock: ## Pin the dependencies anew (needs uv)
 	uv pip compile -q $(LOCK_FLAGS) pyproject.toml requirements/build.in -o requirements/run.txt
-	uv pip compile -q $(LOCK_FLAGS) -c requirements/run.txt pyproject.toml requirements/build.in requirements/dev.in -o requirements/dev.txt
+	uv pip compile -q $(LOCK_FLAGS) --extra up -c requirements/run.txt pyproject.toml requirements/build.in -o requirements/up.txt
+	uv pip compile -q $(LOCK_FLAGS) --extra up -c requirements/up.txt pyproject.toml requirements/build.in requirements/dev.in -o requirements/dev.txt
 	uv pip compile -q $(LOCK_FLAGS) -c requirements/dev.txt pyproject.toml requirements/build.in requirements/dev.in requirements/mutants.in -o requirements/mutants.txt
 	uv pip compile -q $(LOCK_FLAGS) requirements/go.in -o requirements/go.txt
 LOCK_FLAGS := --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-emit-find-links
@@ -108,7 +111,12 @@ $(VENV)/.run: requirements/run.txt pyproject.toml | $(VENV)/bin/python
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-$(VENV)/.dev: requirements/dev.txt $(VENV)/.run
+$(VENV)/.up: requirements/up.txt $(VENV)/.run
+	@echo "--- installing what the embedded API needs"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/up.txt
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt $(VENV)/.up
 	@echo "--- installing what testing needs"
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	@touch $@

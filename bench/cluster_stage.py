@@ -22,6 +22,8 @@ from bench.cluster_usage import cpu_seconds
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.testenv.api import Api
+
 _CRDS = Path(__file__).parent.parent / "deploy" / "crds"
 _STEP = 500
 _QUIET = 0.15
@@ -89,12 +91,12 @@ def verify(cluster: Cluster, count: int) -> None:
     assert_no_overlap(nodes)
 
 
-def wait_quiet(cluster: Cluster) -> None:
+def wait_quiet(api: Api) -> None:
     """Wait until the API server has done what it does after its start."""
     deadline = time.monotonic() + _QUIET_PATIENCE
     while time.monotonic() < deadline:
-        before = cpu_seconds(cluster.apiserver.pid)
+        before = cpu_seconds(api.apiserver.pid)
         time.sleep(_QUIET_PERIOD)
-        if cpu_seconds(cluster.apiserver.pid) - before < _QUIET * _QUIET_PERIOD:
+        if cpu_seconds(api.apiserver.pid) - before < _QUIET * _QUIET_PERIOD:
             return
     print("  the API server does not come to rest; going on", flush=True)

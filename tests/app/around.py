@@ -26,6 +26,13 @@ def standing_in(monkeypatch: pytest.MonkeyPatch, name: str, *members: type) -> I
     vars(module).update({each.__name__: each for each in members})
     monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.setattr(members[0], "made", [])
+    with logs_recovered():
+        yield
+
+
+@contextmanager
+def logs_recovered() -> Iterator[None]:
+    """Logs go where they went before, when this is over."""
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
     yield

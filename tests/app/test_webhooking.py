@@ -18,8 +18,8 @@ from cidrella.app.sources import read_settings
 from cidrella.app.webhook_settings import WebhookSettings
 from cidrella.app.webhooking import run_webhook
 from cidrella.core.prefix import Family
+from cidrella.kube.issuing import issue, utc_now
 from cidrella.serviceip.ranges import Ranges
-from cidrella.webhook.issuing import issue, utc_now
 from tests.app.around import Ran, standing_in, write_kubeconfig
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 from tests.real.rbac import account_token
-from tests.testenv.cluster import kubeconfig
+from tests.testenv.api import kubeconfig
 from tests.testenv.proxy import FaultProxy
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.real.site import Replica, Site
-    from tests.testenv.cluster import Cluster
+    from tests.testenv.api import Api
 
 NODE_LIST = r"^/api/v1/nodes\?(?!.*watch=)"
 NODE_WATCH = r"^/api/v1/nodes\?.*watch="
@@ -43,7 +43,7 @@ class Behind:
         return self.replica(*flags).start()
 
 
-def proxy_before(cluster: Cluster) -> FaultProxy:
+def proxy_before(cluster: Api) -> FaultProxy:
     """A proxy before the API server, with TLS on both of its sides; to be entered."""
     serving = cluster.authority.server("fault-proxy")
     return FaultProxy(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import subprocess
 import threading
 import time
 from ipaddress import ip_network
@@ -22,15 +21,15 @@ from cidrella.serviceip.allocator import Want
 from cidrella.serviceip.desk import LEASE, Desk, DeskSettings
 from tests.real.rbac import DEPLOY, NAMESPACE, account_token
 from tests.real.site import eventually
+from tests.testenv.api import kubeconfig
 from tests.testenv.client import ApiError
-from tests.testenv.cluster import kubeconfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from pathlib import Path
 
+    from tests.testenv.api import Api
     from tests.testenv.client import Json
-    from tests.testenv.cluster import Cluster
 
     T = TypeVar("T")
 
@@ -44,7 +43,7 @@ SETTLE = 1.0
 _WEBHOOK = DEPLOY / "webhook"
 
 
-def desk_account(cluster: Cluster, directory: Path, server: str = "") -> Path:
+def desk_account(cluster: Api, directory: Path, server: str = "") -> Path:
     """A kubeconfig file of the account of `deploy/webhook`, to the API server or what stands before it."""
     path = directory / f"{'behind' if server else 'desk'}.kubeconfig"
     user = {"token": account_token(cluster, ACCOUNT)}
@@ -52,16 +51,12 @@ def desk_account(cluster: Cluster, directory: Path, server: str = "") -> Path:
     return path
 
 
-def install(cluster: Cluster) -> None:
+def install(cluster: Api) -> None:
     """The kind and the rights, without the webhook: the API server's own allocator gives addresses to Services."""
     cluster.admin.wait("/api/v1/namespaces", lambda found: NAMESPACE in found)
-    for arguments in (
-        ("apply", "-f", _WEBHOOK / "rbac.yaml", "-f", _WEBHOOK / "crds"),
-        ("wait", "--for=condition=Established", "--timeout=30s", "-f", _WEBHOOK / "crds"),
-    ):
-        command = [cluster.kubectl_path, "--kubeconfig", cluster.kubeconfig, *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-        assert done.returncode == 0, done.stderr
+    rights = ("-f", _WEBHOOK / "rbac.yaml") if cluster.has_rights else ()
+    cluster.kubectl("apply", *rights, "-f", _WEBHOOK / "crds")
+    cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", _WEBHOOK / "crds")
     cluster.admin.get(RANGES)  # established, its storage is still made; the client waits for that
 
 
@@ -151,7 +146,7 @@ class FreezingClient(Client):
 class Registry:
     """What a test sees of the cluster, and changes in it, as its administrator; without the code under test."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Api) -> None:
         self.admin = cluster.admin
 
     def service(self, name: str, **spec: object) -> str:

@@ -6,17 +6,18 @@ Pods, so that the tests' own process is the only one.
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import yaml
 
-from tests.testenv.cluster import kubeconfig
+from tests.testenv.api import kubeconfig
 
 if TYPE_CHECKING:
+    import subprocess
+
+    from tests.testenv.api import Api
     from tests.testenv.client import Json
-    from tests.testenv.cluster import Cluster
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 NAMESPACE = "kube-system"
@@ -27,14 +28,14 @@ _CRDS = tuple(
 _BINDING_KINDS = frozenset({"RoleBinding", "ClusterRoleBinding"})
 
 
-def controller_account(cluster: Cluster, name: str = ACCOUNT) -> Path:
+def controller_account(cluster: Api, name: str = ACCOUNT) -> Path:
     """Apply `deploy/` and return a kubeconfig file for its ServiceAccount, `kube-system/cidrella`.
 
     Another name makes another ServiceAccount with the same rights, to tell two controllers apart in the audit log.
     Can be called again and again; each call makes a new token, good for two hours.
     """
     apply_deploy(cluster)
-    if name != ACCOUNT:
+    if name != ACCOUNT and cluster.has_rights:
         _another_account(cluster, name)
     path = cluster.directory / f"{name}-account.kubeconfig"
     user = {"token": account_token(cluster, name)}
@@ -42,42 +43,40 @@ def controller_account(cluster: Cluster, name: str = ACCOUNT) -> Path:
     return path
 
 
-def apply_deploy(cluster: Cluster) -> subprocess.CompletedProcess[str]:
+def apply_deploy(cluster: Api) -> subprocess.CompletedProcess[str]:
     """`kubectl apply -k deploy/`, and wait until the API server serves the new kinds."""
     applied = apply_directory(cluster, DEPLOY, *_CRDS)
     await_storage(cluster)
     return applied
 
 
-def apply_directory(cluster: Cluster, directory: Path, *crds: str) -> subprocess.CompletedProcess[str]:
+def apply_directory(cluster: Api, directory: Path, *crds: str) -> subprocess.CompletedProcess[str]:
     """`kubectl apply -k` of a directory, and wait until the CRDs in it are established."""
     # The API server makes its own namespaces a moment after it is ready.
     cluster.admin.wait("/api/v1/namespaces", lambda found: NAMESPACE in found)
-    applied = _kubectl(cluster, "apply", "-k", str(directory))
-    _kubectl(cluster, "wait", "--for=condition=Established", "--timeout=30s", *crds)
+    applied = cluster.apply(directory)
+    cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", *crds)
     return applied
 
 
-def await_storage(cluster: Cluster) -> None:
+def await_storage(cluster: Api) -> None:
     """A kind that is established still has its storage made; the client waits for that."""
     for path in ("v1/clustercidrs", "v1alpha1/clustercidrconfigs"):
         cluster.admin.get(f"/apis/networking.x-k8s.io/{path}")
 
 
-def account_token(cluster: Cluster, name: str = ACCOUNT) -> str:
+def account_token(cluster: Api, name: str = ACCOUNT) -> str:
     """A token of a ServiceAccount in kube-system, such as a Pod is given."""
-    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 7200}}
-    made = cluster.admin.create(f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{name}/token", request)
-    return str(made["status"]["token"])
+    return cluster.account_token(name, NAMESPACE)
 
 
-def deployed(cluster: Cluster, directory: Path = DEPLOY) -> list[Json]:
+def deployed(cluster: Api, directory: Path = DEPLOY) -> list[Json]:
     """The objects of `deploy/` or another directory, as kustomize puts them together."""
-    built = _kubectl(cluster, "kustomize", str(directory))
+    built = cluster.kubectl("kustomize", directory)
     return list(yaml.safe_load_all(built.stdout))
 
 
-def _another_account(cluster: Cluster, name: str) -> None:
+def _another_account(cluster: Api, name: str) -> None:
     """A ServiceAccount with bindings of its own to the roles of `deploy/`."""
     subject = {"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}
     objects: list[Json] = [
@@ -87,11 +86,4 @@ def _another_account(cluster: Cluster, name: str) -> None:
         if each["kind"] in _BINDING_KINDS:
             metadata = {**each["metadata"], "name": f"{each['metadata']['name']}-for-{name}"}
             objects.append({**each, "metadata": metadata, "subjects": [subject]})
-    _kubectl(cluster, "apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
-
-
-def _kubectl(cluster: Cluster, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    command: list[str | Path] = [cluster.kubectl_path, "--kubeconfig", cluster.kubeconfig, *arguments]
-    done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stderr}"
-    return done
+    cluster.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(objects))

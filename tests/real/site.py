@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.real.rbac import controller_account
+from tests.testenv.api import free_port
 from tests.testenv.client import ApiError
-from tests.testenv.cluster import free_port
 from tests.testenv.nodes import NODES, delete_nodes
 from tests.testenv.processes import Process
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
+    from tests.testenv.api import Api
     from tests.testenv.client import Client, Json
-    from tests.testenv.cluster import Cluster
 
 POOLS = "/apis/networking.x-k8s.io/v1/clustercidrs"
 CONFIGS = "/apis/networking.x-k8s.io/v1alpha1/clustercidrconfigs"
@@ -113,7 +113,7 @@ class Replica:
 class Site:
     """A cluster for one test: empty before, emptied after."""
 
-    def __init__(self, cluster: Cluster, directory: Path, kubeconfig: Path | None = None) -> None:
+    def __init__(self, cluster: Api, directory: Path, kubeconfig: Path | None = None) -> None:
         """`kubeconfig` is the controller's, where there is one already."""
         self.cluster = cluster
         self._kubeconfig = kubeconfig

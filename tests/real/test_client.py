@@ -14,8 +14,8 @@ import yaml
 from cidrella.kube.access import load_access
 from cidrella.kube.client import METADATA_ONLY, Client
 from cidrella.kube.errors import ApiError, NoAnswerError
+from tests.testenv.api import kubeconfig
 from tests.testenv.certs import Authority
-from tests.testenv.cluster import kubeconfig
 from tests.testenv.nodes import NODES, create_nodes, delete_nodes
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cidrella.kube.access import Access
-    from tests.testenv.cluster import Cluster
+    from tests.testenv.api import Api
 
 RULES = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch", "patch", "update", "delete"]}]
 REVIEW = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
@@ -57,7 +57,7 @@ async def whoami(client: Client) -> str:
     return name
 
 
-def written(path: Path, cluster: Cluster, user: dict[str, object], **changed: object) -> str:
+def written(path: Path, cluster: Api, user: dict[str, object], **changed: object) -> str:
     """A kubeconfig for the cluster, with fields of the cluster's entry changed, or left out if None."""
     config = kubeconfig(cluster.server, cluster.authority.certificate, user)
     entry = {**config["clusters"][0]["cluster"], **changed}
@@ -67,33 +67,33 @@ def written(path: Path, cluster: Cluster, user: dict[str, object], **changed: ob
 
 
 @pytest.fixture(scope="module")
-def account(cluster: Cluster) -> str:
+def account(cluster: Api) -> str:
     """The token of a ServiceAccount."""
     client, _ = cluster.service_account("client-tests", RULES)
     return client.token
 
 
 @pytest.fixture
-def node(cluster: Cluster) -> Iterator[str]:
+def node(cluster: Api) -> Iterator[str]:
     """The path of a node."""
     create_nodes(cluster.admin, ["client-tests"])
     yield f"{NODES}/client-tests"
     delete_nodes(cluster.admin, ["client-tests"])
 
 
-def test_client_certificate(cluster: Cluster) -> None:
+def test_client_certificate(cluster: Api) -> None:
     """The API server takes us for the owner of the client certificate."""
     _, path = cluster.user("certified")
     assert run(load_access(str(path)), whoami) == "certified"
 
 
-def test_service_account_token(cluster: Cluster, tmp_path: Path, account: str) -> None:
+def test_service_account_token(cluster: Api, tmp_path: Path, account: str) -> None:
     """The API server takes us for the ServiceAccount of the token."""
     path = written(tmp_path / "config", cluster, {"token": account})
     assert run(load_access(path), whoami) == "system:serviceaccount:default:client-tests"
 
 
-def test_wrong_ca_is_refused(cluster: Cluster, tmp_path: Path, account: str) -> None:
+def test_wrong_ca_is_refused(cluster: Api, tmp_path: Path, account: str) -> None:
     """An API server with another CA's certificate gets nothing from us; told to be insecure, we trust it."""
     other = tmp_path / "other"
     other.mkdir()
@@ -106,7 +106,7 @@ def test_wrong_ca_is_refused(cluster: Cluster, tmp_path: Path, account: str) -> 
     assert run(load_access(path), whoami) == "system:serviceaccount:default:client-tests"
 
 
-def test_in_a_pod_whose_token_is_replaced(cluster: Cluster, tmp_path: Path, account: str) -> None:
+def test_in_a_pod_whose_token_is_replaced(cluster: Api, tmp_path: Path, account: str) -> None:
     """With a Pod's files we are its ServiceAccount; a token that was refused is read again, and then it works."""
     directory = tmp_path / "account"
     directory.mkdir()
@@ -131,7 +131,7 @@ def test_in_a_pod_whose_token_is_replaced(cluster: Cluster, tmp_path: Path, acco
     assert codes == ["201", "401", "401", "201"]
 
 
-def test_plugin_whose_token_is_refused_runs_again(cluster: Cluster, tmp_path: Path, account: str) -> None:
+def test_plugin_whose_token_is_refused_runs_again(cluster: Api, tmp_path: Path, account: str) -> None:
     """A 401 has the plugin run again, and the request succeeds with what it gives then."""
     marker = tmp_path / "ran"
     plugin = tmp_path / "plugin"
@@ -147,7 +147,7 @@ def test_plugin_whose_token_is_refused_runs_again(cluster: Cluster, tmp_path: Pa
     assert run(load_access(path), whoami) == "system:serviceaccount:default:client-tests"
 
 
-def test_plugin_with_a_certificate(cluster: Cluster, tmp_path: Path) -> None:
+def test_plugin_with_a_certificate(cluster: Api, tmp_path: Path) -> None:
     """A certificate that a plugin prints is shown to the server."""
     identity = cluster.authority.client("by-plugin")
     api = "client.authentication.k8s.io/v1beta1"
@@ -162,8 +162,8 @@ def test_plugin_with_a_certificate(cluster: Cluster, tmp_path: Path) -> None:
     assert run(load_access(path), whoami) == "by-plugin"
 
 
-def test_verbs(cluster: Cluster, tmp_path: Path, account: str, node: str) -> None:
-    """Read, patch for metadata only, replace, delete by uid, and the refusals with their reasons."""
+def test_verbs(cluster: Api, tmp_path: Path, account: str, node: str) -> None:
+    """Read, patch for metadata only, replace, delete by uid, and refusals with their reasons."""
 
     async def use(client: Client) -> None:
         got = await client.get(node, dict)
@@ -179,13 +179,21 @@ def test_verbs(cluster: Cluster, tmp_path: Path, account: str, node: str) -> Non
         await client.delete(node, uid=patched.metadata.uid)
         with pytest.raises(ApiError, match="404 NotFound"):
             await client.get(node, dict)
+
+    run(load_access(written(tmp_path / "config", cluster, {"token": account})), use)
+
+
+def test_without_the_right_to(cluster: Api, tmp_path: Path, account: str) -> None:
+    """What nobody gave us the right to is refused, and the refusal says so."""
+
+    async def use(client: Client) -> None:
         with pytest.raises(ApiError, match="403 Forbidden"):
             await client.get("/api/v1/pods", dict)
 
     run(load_access(written(tmp_path / "config", cluster, {"token": account})), use)
 
 
-def test_watch(cluster: Cluster, tmp_path: Path, account: str, node: str) -> None:
+def test_watch(cluster: Api, tmp_path: Path, account: str, node: str) -> None:
     """A watch begins before anything happens, gives events as they happen, and can be left at any time."""
 
     async def use(client: Client) -> None:

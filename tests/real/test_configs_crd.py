@@ -15,7 +15,6 @@ from tests.real.site import CONFIGS, POOL_ANNOTATION, Site, condition, eventuall
 from tests.real.test_configs import used_by
 from tests.testenv.audit import requests
 from tests.testenv.client import ApiError
-from tests.testenv.cluster import Cluster
 from tests.testenv.nodes import NODES, assert_no_overlap
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.real.site import Replica
+    from tests.testenv.api import Api
     from tests.testenv.client import Json
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -33,14 +33,14 @@ SECONDS = 10.0
 
 
 @pytest.fixture(scope="module")
-def own() -> Iterator[tuple[Cluster, Path]]:
+def own(server: type[Api]) -> Iterator[tuple[Api, Path]]:
     """A cluster of this module's own, and the controller's account in it."""
-    with Cluster.temporary() as cluster:
+    with server.temporary() as cluster:
         yield cluster, controller_account(cluster)
 
 
 @pytest.fixture
-def site(own: tuple[Cluster, Path], tmp_path: Path) -> Iterator[Site]:
+def site(own: tuple[Api, Path], tmp_path: Path) -> Iterator[Site]:
     """That cluster, without the CRD."""
     cluster, account = own
     made = Site(cluster, tmp_path, account)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from cidrella.model.kinds import PoolKind
     from tests.model.manifests import Case, Manifest, Update
     from tests.real.conftest import Kubectl
-    from tests.testenv.cluster import Cluster
+    from tests.testenv.api import Api
 
 T = TypeVar("T", ClusterCIDR, ClusterCIDRConfig, ServiceCIDR)
 
@@ -36,7 +36,7 @@ _NO_HELP = re.compile(r"no such key|no such overload|internal error|undeclared r
 
 
 @pytest.mark.parametrize("kind", POOL_KINDS, ids=str)
-def test_crd_is_established(cluster: Cluster, kubectl: Kubectl, kind: PoolKind) -> None:
+def test_crd_is_established(cluster: Api, kubectl: Kubectl, kind: PoolKind) -> None:
     """C4, K1: the API server takes the CRD: names accepted, established, nothing wrong with its schema."""
     assert kubectl("get", kind.short).returncode == 0
     found = cluster.admin.get(f"{CRDS}/{kind.resource}")

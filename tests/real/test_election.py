@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,15 +15,15 @@ from cidrella.kube.access import load_access
 from cidrella.kube.client import Client
 from cidrella.kube.election import ElectionSettings, Elector, make_identity, read_holder
 from cidrella.model.lease import lease_path
-from tests.testenv.cluster import kubeconfig
+from tests.testenv.api import kubeconfig
 from tests.testenv.faults import cut, stall, swallow
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
+    from tests.testenv.api import Api
     from tests.testenv.client import Json
-    from tests.testenv.cluster import Cluster
     from tests.testenv.proxy import FaultProxy
 
 RULES = [{"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "create", "patch"]}]
@@ -108,7 +109,7 @@ async def booth(settings: ElectionSettings) -> AsyncIterator[Booth]:
 
 
 @pytest.fixture(scope="module")
-def account(cluster: Cluster) -> tuple[Path, str]:
+def account(cluster: Api) -> tuple[Path, str]:
     """A kubeconfig file and a token of one who may use Leases."""
     client, path = cluster.service_account("candidate", RULES)
     client.close()
@@ -118,23 +119,23 @@ def account(cluster: Cluster) -> tuple[Path, str]:
 @pytest.fixture
 def settings(request: pytest.FixtureRequest) -> ElectionSettings:
     """A Lease for each test, with short times."""
-    name = request.node.name.replace("_", "-")
+    name = re.sub(r"[^a-z]+", "-", request.node.name).strip("-")
     return ElectionSettings("default", name, lease_duration=3.0, renew_deadline=2.0, retry_period=0.5)
 
 
 @pytest.fixture
-def behind(cluster: Cluster, account: tuple[Path, str], proxy: FaultProxy, tmp_path: Path) -> Path:
+def behind(cluster: Api, account: tuple[Path, str], proxy: FaultProxy, tmp_path: Path) -> Path:
     """A kubeconfig file of one who is behind the proxy."""
     path = tmp_path / "behind.kubeconfig"
     path.write_text(yaml.safe_dump(kubeconfig(proxy.url, cluster.authority.certificate, {"token": account[1]})))
     return path
 
 
-def lease(cluster: Cluster, settings: ElectionSettings) -> Json:
+def lease(cluster: Api, settings: ElectionSettings) -> Json:
     return cluster.admin.get(lease_path(settings.namespace, settings.name))
 
 
-def test_handing_over(cluster: Cluster, account: tuple[Path, str], settings: ElectionSettings) -> None:
+def test_handing_over(cluster: Api, account: tuple[Path, str], settings: ElectionSettings) -> None:
     """F5, F6: one leads, and anybody can see who; when it ends, another leads at its next look."""
     settings = replace(settings, lease_duration=15.0, renew_deadline=10.0)
 
@@ -230,7 +231,7 @@ def test_replies_get_lost(
     asyncio.run(scenario())
 
 
-def test_the_api_server_restarts(cluster: Cluster, account: tuple[Path, str], settings: ElectionSettings) -> None:
+def test_the_api_server_restarts(cluster: Api, account: tuple[Path, str], settings: ElectionSettings) -> None:
     """F5, pitfall 24: electors outlive a restart of the API server."""
 
     async def scenario() -> None:
@@ -248,7 +249,7 @@ def test_the_api_server_restarts(cluster: Cluster, account: tuple[Path, str], se
     asyncio.run(scenario())
 
 
-def test_somebody_deletes_the_lease(cluster: Cluster, account: tuple[Path, str], settings: ElectionSettings) -> None:
+def test_somebody_deletes_the_lease(cluster: Api, account: tuple[Path, str], settings: ElectionSettings) -> None:
     """F5: a Lease that is deleted is made again, and at no time do two lead."""
 
     async def scenario() -> None:
@@ -267,7 +268,7 @@ def test_somebody_deletes_the_lease(cluster: Cluster, account: tuple[Path, str],
     asyncio.run(scenario())
 
 
-def test_refusals_say_why(cluster: Cluster, account: tuple[Path, str], settings: ElectionSettings) -> None:
+def test_refusals_say_why(cluster: Api, account: tuple[Path, str], settings: ElectionSettings) -> None:
     """F5: without the right, or without the namespace, the trouble says so, and leading begins when there is none."""
     nobody, path = cluster.service_account("no-candidate")
     nobody.close()

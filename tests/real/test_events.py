@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.real.conftest import Kubectl
+    from tests.testenv.api import Api
     from tests.testenv.client import Json
-    from tests.testenv.cluster import Cluster
 
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 RULES = [{"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"]}]
@@ -30,7 +30,7 @@ PATIENCE = 60.0
 
 
 @pytest.fixture(scope="module")
-def account(cluster: Cluster) -> Path:
+def account(cluster: Api) -> Path:
     """A kubeconfig file of one who may make events and change them, and do nothing else."""
     client, path = cluster.service_account("reporter", RULES)
     client.close()
@@ -38,7 +38,7 @@ def account(cluster: Cluster) -> Path:
 
 
 @pytest.fixture
-def node(cluster: Cluster) -> Iterator[Reference]:
+def node(cluster: Api) -> Iterator[Reference]:
     """A node, gone afterwards with its events."""
     create_nodes(cluster.admin, ["eventful"])
     yield Reference("v1", "Node", "eventful", cluster.admin.get(f"{NODES}/eventful")["metadata"]["uid"])
@@ -60,7 +60,7 @@ async def recording(kubeconfig: Path, settings: EventSettings) -> AsyncIterator[
                 await task
 
 
-def about(cluster: Cluster, object_: Reference) -> list[Json]:
+def about(cluster: Api, object_: Reference) -> list[Json]:
     """The events about an object, by its uid."""
     return [each for each in cluster.admin.items(EVENTS) if each.get("regarding", {}).get("uid") == object_.uid]
 
@@ -73,7 +73,7 @@ async def until(condition: Callable[[], bool]) -> None:
         assert loop.time() - begun < PATIENCE, "it did not come to pass"
 
 
-def test_people_see_it(cluster: Cluster, kubectl: Kubectl, account: Path, node: Reference) -> None:
+def test_people_see_it(cluster: Api, kubectl: Kubectl, account: Path, node: Reference) -> None:
     """O3: what is recorded shows in `kubectl get events` and under the node that it is about."""
 
     async def scenario() -> None:
@@ -93,7 +93,7 @@ def test_people_see_it(cluster: Cluster, kubectl: Kubectl, account: Path, node: 
     assert "cidrella.dev/controller" in line
 
 
-def test_a_thousand_of_the_same(cluster: Cluster, kubectl: Kubectl, account: Path, node: Reference) -> None:
+def test_a_thousand_of_the_same(cluster: Api, kubectl: Kubectl, account: Path, node: Reference) -> None:
     """O3: the same event a thousand times in a row costs a few requests, and its count says a thousand."""
     before = len(audit.writes(cluster.audit_log, USER))
 
@@ -113,7 +113,7 @@ def test_a_thousand_of_the_same(cluster: Cluster, kubectl: Kubectl, account: Pat
 
 
 @pytest.mark.parametrize("letter", ["x", "ü", "漢", "\U0001f600"])
-def test_long_notes_are_cut(cluster: Cluster, account: Path, node: Reference, letter: str) -> None:
+def test_long_notes_are_cut(cluster: Api, account: Path, node: Reference, letter: str) -> None:
     """O3: a note of 5,000 characters of any alphabet arrives, cut to what the API takes."""
 
     async def scenario() -> None:
@@ -128,7 +128,7 @@ def test_long_notes_are_cut(cluster: Cluster, account: Path, node: Reference, le
 
 
 @pytest.mark.parametrize("name", ["n" * 253, f"{'a' * 230}.{'b' * 22}", "Not_Valid/At all", "ends-with-", "ü", ""])
-def test_odd_names_and_words(cluster: Cluster, account: Path, name: str, node: Reference) -> None:
+def test_odd_names_and_words(cluster: Api, account: Path, name: str, node: Reference) -> None:
     """O3: whatever the object is called and whatever is said of it, the API takes the event."""
     odd = node._replace(name=name)
 
@@ -144,7 +144,7 @@ def test_odd_names_and_words(cluster: Cluster, account: Path, name: str, node: R
     assert "and\nlines" in event["note"]
 
 
-def test_an_event_that_is_gone(cluster: Cluster, account: Path, node: Reference) -> None:
+def test_an_event_that_is_gone(cluster: Api, account: Path, node: Reference) -> None:
     """O3: when the API has forgotten an event that happens again, it is made anew with its count."""
 
     async def scenario() -> None:
@@ -160,7 +160,7 @@ def test_an_event_that_is_gone(cluster: Cluster, account: Path, node: Reference)
     assert event["series"]["count"] == 2
 
 
-def test_refusals_are_nobodys_trouble(cluster: Cluster, account: Path, node: Reference) -> None:
+def test_refusals_are_nobodys_trouble(cluster: Api, account: Path, node: Reference) -> None:
     """O3: without the right, or without the namespace, events are dropped and counted, and nothing else happens."""
     nobody, path = cluster.service_account("no-reporter")
     nobody.close()
@@ -176,7 +176,7 @@ def test_refusals_are_nobodys_trouble(cluster: Cluster, account: Path, node: Ref
     assert about(cluster, node) == []
 
 
-def test_last_words(cluster: Cluster, account: Path, node: Reference) -> None:
+def test_last_words(cluster: Api, account: Path, node: Reference) -> None:
     """O3: what is recorded right before the end is still told."""
 
     async def scenario() -> None:

@@ -13,21 +13,21 @@ from tests.testenv.nodes import NODES, create_nodes, delete_nodes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.testenv.cluster import Cluster
+    from tests.testenv.api import Api
     from tests.testenv.proxy import FaultProxy
 
 RULES = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch", "patch"]}]
 
 
 @pytest.fixture(scope="module")
-def token(cluster: Cluster) -> str:
+def token(cluster: Api) -> str:
     """The bearer token of a client that may patch nodes."""
     client, _ = cluster.service_account("behind-the-proxy", RULES)
     return client.token
 
 
 @pytest.fixture
-def client(cluster: Cluster, proxy: FaultProxy, token: str) -> Iterator[Client]:
+def client(cluster: Api, proxy: FaultProxy, token: str) -> Iterator[Client]:
     """A plain client that talks to the proxy."""
     made = Client(proxy.url, cluster.authority.certificate, token=token)
     yield made
@@ -35,14 +35,14 @@ def client(cluster: Cluster, proxy: FaultProxy, token: str) -> Iterator[Client]:
 
 
 @pytest.fixture
-def node(cluster: Cluster) -> Iterator[str]:
+def node(cluster: Api) -> Iterator[str]:
     """A node, gone afterwards."""
     create_nodes(cluster.admin, ["faulty"])
     yield f"{NODES}/faulty"
     delete_nodes(cluster.admin, ["faulty"])
 
 
-def test_lost_reply_is_not_a_lost_write(cluster: Cluster, proxy: FaultProxy, client: Client, node: str) -> None:
+def test_lost_reply_is_not_a_lost_write(cluster: Api, proxy: FaultProxy, client: Client, node: str) -> None:
     """N9: a PATCH whose reply is lost went through all the same; sent again as it was, it is answered with 200."""
     patch = {"spec": {"podCIDR": "10.0.0.0/24", "podCIDRs": ["10.0.0.0/24"]}}
     lost = proxy.add(swallow(), method="PATCH", nth=1)
@@ -76,7 +76,7 @@ def test_storage_in_the_making_is_waited_for(proxy: FaultProxy, client: Client, 
     assert [each.hits for each in told] == [1, 1]
 
 
-def test_watch_cut_in_the_middle_of_a_line(cluster: Cluster, proxy: FaultProxy, client: Client, node: str) -> None:
+def test_watch_cut_in_the_middle_of_a_line(cluster: Api, proxy: FaultProxy, client: Client, node: str) -> None:
     """A watch that is cut within an event leaves half a line, which is no event."""
     proxy.add(cut_reply(mid_line=True), method="GET", path="watch=true", nth=1)
     version = cluster.admin.get(NODES)["metadata"]["resourceVersion"]

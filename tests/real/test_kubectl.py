@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.real.conftest import Kubectl
-    from tests.testenv.cluster import Cluster
+    from tests.testenv.api import Api
 
 POOLS = [kind.path for kind in POOL_KINDS]
 SERVICE_CIDRS = "/apis/networking.k8s.io/v1/servicecidrs"
@@ -26,7 +26,7 @@ EXAMPLES = sorted(each for each in (ROOT / "examples").iterdir() if each.name no
 
 
 @pytest.fixture
-def clean(cluster: Cluster, kubectl: Kubectl) -> Iterator[None]:
+def clean(cluster: Api, kubectl: Kubectl) -> Iterator[None]:
     """Afterwards, nothing that a test applied is left: finalizers go first, for nobody is there to remove them."""
     assert kubectl("get", "cc").stdout == ""
     kept = {each["metadata"]["name"] for each in cluster.admin.items(SERVICE_CIDRS)}

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.real.conftest import Kubectl
+    from tests.testenv.api import Api
     from tests.testenv.client import Json
-    from tests.testenv.cluster import Cluster
 
 POOLS = "/apis/networking.x-k8s.io/v1/clustercidrs"
 FINALIZER = "networking.kubernetes.io/cluster-cidr-config-finalizer"
@@ -35,7 +35,7 @@ READ_ONLY = [
 
 
 @pytest.fixture(scope="module")
-def reader(cluster: Cluster) -> Path:
+def reader(cluster: Api) -> Path:
     """The kubeconfig of a user who may read what the commands need, and nothing else."""
     client, path = cluster.user(READER, READ_ONLY)
     client.close()
@@ -43,7 +43,7 @@ def reader(cluster: Cluster) -> Path:
 
 
 @pytest.fixture(scope="module")
-def nobody(cluster: Cluster) -> Path:
+def nobody(cluster: Api) -> Path:
     """The kubeconfig of a user who may do nothing."""
     client, path = cluster.user("live-nobody")
     client.close()
@@ -51,7 +51,7 @@ def nobody(cluster: Cluster) -> Path:
 
 
 @pytest.fixture(scope="module")
-def populated(cluster: Cluster, kubectl: Kubectl) -> Iterator[list[str]]:
+def populated(cluster: Api, kubectl: Kubectl) -> Iterator[list[str]]:
     """Two pools, a node that holds a block and one that waits, and 520 more that hold one: more than a page."""
     assert kubectl("get", "cc").stdout == ""
     for name, ipv4 in (("live-all", "10.128.0.0/12"), ("live-small", "10.3.0.0/24")):
@@ -75,7 +75,7 @@ def _node(name: str, block: str | None) -> Json:
 
 
 def test_read_only(
-    cluster: Cluster,
+    cluster: Api,
     populated: list[str],
     reader: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -126,7 +126,7 @@ def test_refused_in_words(nobody: Path, monkeypatch: pytest.MonkeyPatch, capsys:
 
 
 @pytest.mark.usefixtures("populated")
-def test_kubectl_plugin(cluster: Cluster, reader: Path) -> None:
+def test_kubectl_plugin(cluster: Api, reader: Path) -> None:
     """`kubectl cidrella` runs the commands, shows its own name in the usage line, and passes exit codes on."""
     programs = Path(sys.executable).parent
     environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "KUBECONFIG": str(reader)}

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.real.site import Site
+    from tests.testenv.api import Api
     from tests.testenv.client import Json
-    from tests.testenv.cluster import Cluster
 
 USER = "system:serviceaccount:kube-system:cidrella"
 SLOW = 10.0
@@ -27,7 +27,7 @@ AT_ONCE = 5.0
 
 
 @pytest.fixture(scope="module")
-def account(cluster: Cluster) -> Path:
+def account(cluster: Api) -> Path:
     """The controller's kubeconfig, made once."""
     return controller_account(cluster)
 

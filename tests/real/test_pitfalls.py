@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.real.site import Site
-    from tests.testenv.cluster import Cluster
+    from tests.testenv.api import Api
 
 FINALIZED = {"finalizers": ["example.com/still-here"]}
 
 
 @pytest.fixture(scope="module")
-def account(cluster: Cluster) -> Path:
+def account(cluster: Api) -> Path:
     """The controller's kubeconfig, made once."""
     return controller_account(cluster)
 

@@ -11,7 +11,6 @@ from tests.real.rbac import apply_deploy, controller_account
 from tests.real.site import FINALIZER, FOREIGN_FINALIZER, POOL_ANNOTATION, POOLS, Site, condition, eventually
 from tests.testenv.audit import requests
 from tests.testenv.client import ApiError
-from tests.testenv.cluster import Cluster
 from tests.testenv.nodes import NODES, assert_no_overlap, create_nodes, delete_nodes
 
 if TYPE_CHECKING:
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.real.conftest import Kubectl
+    from tests.testenv.api import Api
     from tests.testenv.client import Json
 
 USER = "system:serviceaccount:kube-system:cidrella"
@@ -29,7 +29,7 @@ OTHERS = "example.com/keep"
 
 
 @pytest.fixture(scope="module")
-def account(cluster: Cluster) -> Path:
+def account(cluster: Api) -> Path:
     """The controller's kubeconfig, made once."""
     return controller_account(cluster)
 
@@ -170,9 +170,9 @@ def test_what_counts_towards_which_pool(site: Site, account: Path) -> None:
 
 
 @pytest.fixture
-def lax(tmp_path: Path) -> Iterator[Site]:
+def lax(server: type[Api], tmp_path: Path) -> Iterator[Site]:
     """A cluster of its own, whose ClusterCIDR CRD takes anything for a spec."""
-    with Cluster.temporary() as cluster:
+    with server.temporary() as cluster:
         site = Site(cluster, tmp_path)
         controller_account(cluster)
         _install(site, {"type": "object", "x-kubernetes-preserve-unknown-fields": True})
@@ -294,7 +294,7 @@ def _hold(site: Site, name: str, cidr: str, metadata: Json | None = None) -> Non
     site.create_node(name, metadata=metadata, podCIDR=cidr, podCIDRs=[cidr])
 
 
-def _finalizer_came_first(cluster: Cluster, pool: str, node: str) -> bool:
+def _finalizer_came_first(cluster: Api, pool: str, node: str) -> bool:
     """Whether a pool was guarded before a node was given its block."""
     asked = [each for each in requests(cluster.audit_log) if each.user == USER and each.verb == "patch"]
     written = [each.resource for each in asked if each.name in (pool, node) and each.subresource != "status"]

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.real.conftest import Kubectl
+    from tests.testenv.api import Api
     from tests.testenv.client import Client, Json
-    from tests.testenv.cluster import Cluster
 
 CRD = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/rangeallocations.cidrella.dev"
 CIDR = "10.99.0.0/24"
@@ -42,7 +42,7 @@ GOOD = RangeAllocation(
 
 
 @pytest.fixture
-def admin(cluster: Cluster, kubectl: Kubectl) -> Iterator[Client]:
+def admin(cluster: Api, kubectl: Kubectl) -> Iterator[Client]:
     """The administrator, on a cluster that knows the kind and has none of that name."""
     yield cluster.admin
     kubectl("delete", "rangeallocation", NAME, "--ignore-not-found")
@@ -53,7 +53,7 @@ def as_json(obj: RangeAllocation) -> Json:
     return made
 
 
-def test_crd_is_established(cluster: Cluster, kubectl: Kubectl) -> None:
+def test_crd_is_established(cluster: Api, kubectl: Kubectl) -> None:
     """B5: the API server takes the CRD: names accepted, established, nothing wrong with its schema."""
     assert kubectl("get", "rangeallocations").returncode == 0
     conditions = {each["type"]: each["status"] for each in cluster.admin.get(CRD)["status"]["conditions"]}

@@ -18,8 +18,8 @@ from cidrella.kube.client import Client
 from cidrella.kube.reflector import Change, Reflector, ReflectorSettings
 from cidrella.model.convert import node_facts
 from cidrella.model.objects import NODES_PATH, Node
+from tests.testenv.api import kubeconfig
 from tests.testenv.client import ApiError
-from tests.testenv.cluster import kubeconfig
 from tests.testenv.faults import cut, cut_reply, gone_event, html, stall_watch
 from tests.testenv.nodes import create_nodes, delete_nodes, realistic_node
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cidrella.core.decision import Node as NodeFacts
-    from tests.testenv.cluster import Cluster
+    from tests.testenv.api import Api
     from tests.testenv.proxy import FaultProxy
 
 RULES = [{"apiGroups": ["", "reflector.example.com"], "resources": ["nodes", "gadgets"], "verbs": ["list", "watch"]}]
@@ -61,14 +61,14 @@ def decode(raw: bytes | msgspec.Raw) -> NodeFacts:
 
 
 @pytest.fixture(scope="module")
-def token(cluster: Cluster) -> str:
+def token(cluster: Api) -> str:
     """The bearer token of a client that may do what a reflector does."""
     client, _ = cluster.service_account("reflector", RULES)
     return client.token
 
 
 @pytest.fixture
-def config(cluster: Cluster, proxy: FaultProxy, token: str, tmp_path: Path) -> Path:
+def config(cluster: Api, proxy: FaultProxy, token: str, tmp_path: Path) -> Path:
     """A kubeconfig file that leads to the proxy."""
     path = tmp_path / "kubeconfig"
     path.write_text(yaml.safe_dump(kubeconfig(proxy.url, cluster.authority.certificate, {"token": token})))
@@ -128,17 +128,17 @@ async def until(met: Callable[[], object], reflector: Reflector[NodeFacts]) -> N
         raise TimeoutError(f"trouble: {reflector.trouble}; known: {sorted(reflector.objects)}") from None
 
 
-def uids(cluster: Cluster, path: str = NODES_PATH) -> dict[str, str]:
+def uids(cluster: Api, path: str = NODES_PATH) -> dict[str, str]:
     """What there is, by the test's own client."""
     return {each["metadata"]["name"]: each["metadata"]["uid"] for each in cluster.admin.items(path)}
 
 
-def recreate(cluster: Cluster, name: str) -> None:
+def recreate(cluster: Api, name: str) -> None:
     cluster.admin.delete(f"{NODES_PATH}/{name}")
     cluster.admin.create(NODES_PATH, realistic_node(name))
 
 
-def test_nodes_come_and_go_while_connections_are_cut(cluster: Cluster, proxy: FaultProxy, config: Path) -> None:
+def test_nodes_come_and_go_while_connections_are_cut(cluster: Api, proxy: FaultProxy, config: Path) -> None:
     """Pitfall 26: through watches cut in mid-line, stalled, answered with HTML or 410, no node is lost or made up."""
     faults = [
         cut_reply(mid_line=True, after_lines=3),
@@ -179,7 +179,7 @@ def test_nodes_come_and_go_while_connections_are_cut(cluster: Cluster, proxy: Fa
         delete_nodes(cluster.admin, names)
 
 
-def test_version_that_the_server_has_forgotten(cluster: Cluster, proxy: FaultProxy, config: Path) -> None:
+def test_version_that_the_server_has_forgotten(cluster: Api, proxy: FaultProxy, config: Path) -> None:
     """Pitfall 26: a real 410, after a restart of the API server, and the nodes deleted meanwhile are told as gone."""
     names = [f"gap-{number}" for number in range(20)]
     create_nodes(cluster.admin, names)
@@ -211,7 +211,7 @@ def test_version_that_the_server_has_forgotten(cluster: Cluster, proxy: FaultPro
         delete_nodes(cluster.admin, names)
 
 
-def test_kind_that_comes_and_goes(cluster: Cluster, config: Path) -> None:
+def test_kind_that_comes_and_goes(cluster: Api, config: Path) -> None:
     """What the server does not serve yet is absent, then there as soon as it is served, and gone with its CRD."""
 
     def serve() -> None:
@@ -245,7 +245,7 @@ def test_kind_that_comes_and_goes(cluster: Cluster, config: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_without_the_right_to(cluster: Cluster) -> None:
+def test_without_the_right_to(cluster: Api) -> None:
     """A client that may not list says so in words that lead to RBAC, and to whom it is."""
     _, config = cluster.user("nobody-in-particular")
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.real.conftest import Kubectl
-    from tests.testenv.cluster import Cluster
+    from tests.testenv.api import Api
 
 POOLS = "/apis/networking.x-k8s.io/v1/clustercidrs"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
@@ -33,7 +33,7 @@ POOL_RESOURCES = ["clustercidrs", "clustercidrconfigs"]
 
 @pytest.fixture
 def command(
-    cluster: Cluster, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    cluster: Api, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Iterator[Cidrella]:
     """The command, as the administrator; afterwards, neither pool nor Lease is left."""
     monkeypatch.setenv("KUBECONFIG", str(kubectl.kubeconfig))
@@ -48,7 +48,7 @@ def command(
             cluster.admin.delete(f"{LEASES}/{each['metadata']['name']}")
 
 
-def pool(cluster: Cluster, name: str, *finalizers: str) -> None:
+def pool(cluster: Api, name: str, *finalizers: str) -> None:
     cluster.admin.create(
         POOLS,
         {
@@ -60,17 +60,17 @@ def pool(cluster: Cluster, name: str, *finalizers: str) -> None:
     )
 
 
-def hold(cluster: Cluster, holder: str, seconds_ago: float = 0, name: str = "cidrella") -> None:
+def hold(cluster: Api, holder: str, seconds_ago: float = 0, name: str = "cidrella") -> None:
     when = datetime.now(UTC) - timedelta(seconds=seconds_ago)
     spec = {"holderIdentity": holder, "leaseDurationSeconds": 15, "renewTime": when.strftime("%Y-%m-%dT%H:%M:%S.%fZ")}
     cluster.admin.create(LEASES, {"metadata": {"name": name}, "spec": spec})
 
 
-def finalizers(cluster: Cluster) -> dict[str, list[str]]:
+def finalizers(cluster: Api) -> dict[str, list[str]]:
     return {each["metadata"]["name"]: each["metadata"].get("finalizers", []) for each in cluster.admin.items(POOLS)}
 
 
-def test_finalizers_are_taken_off(cluster: Cluster, command: Cidrella) -> None:
+def test_finalizers_are_taken_off(cluster: Api, command: Cidrella) -> None:
     """F6, P1: both controllers' finalizers go, others stay, and a pool that was being deleted is gone with them."""
     pool(cluster, "a", OURS)
     pool(cluster, "b", FOREIGN, OTHER)
@@ -96,7 +96,7 @@ def test_finalizers_are_taken_off(cluster: Cluster, command: Cidrella) -> None:
     assert "a" not in finalizers(cluster)
 
 
-def test_refused_while_a_controller_runs(cluster: Cluster, command: Cidrella) -> None:
+def test_refused_while_a_controller_runs(cluster: Api, command: Cidrella) -> None:
     """F6: while the Lease is held nothing is done, and the holder is named; a dry run may look."""
     pool(cluster, "a", OURS)
     hold(cluster, "host-1_abc", seconds_ago=3)
@@ -112,7 +112,7 @@ def test_refused_while_a_controller_runs(cluster: Cluster, command: Cidrella) ->
     assert finalizers(cluster) == {"a": []}
 
 
-def test_asks_before_it_acts(cluster: Cluster, command: Cidrella) -> None:
+def test_asks_before_it_acts(cluster: Api, command: Cidrella) -> None:
     """Without a terminal to ask on, `--yes` is needed; on one, no means no and yes means yes."""
     pool(cluster, "a", OURS)
     program = [sys.executable, "-m", "cidrella", "release", "--finalizers"]
@@ -131,7 +131,7 @@ def test_asks_before_it_acts(cluster: Cluster, command: Cidrella) -> None:
 
 
 @pytest.mark.usefixtures("command")
-def test_lease_that_ran_out(cluster: Cluster) -> None:
+def test_lease_that_ran_out(cluster: Api) -> None:
     """F6: a Lease that ran out is believed only after nobody renewed it while we looked on: clocks may differ."""
     settings = ElectionSettings(name="cidrella-late", lease_duration=2.0, renew_deadline=1.5, retry_period=0.5)
     hold(cluster, "dead", seconds_ago=60, name="cidrella-late")
@@ -155,7 +155,7 @@ def test_lease_that_ran_out(cluster: Cluster) -> None:
 
 
 @pytest.mark.usefixtures("command")
-def test_changed_by_others_in_between(cluster: Cluster) -> None:
+def test_changed_by_others_in_between(cluster: Api) -> None:
     """A pool that changes or goes after it was read is read again, and what others added to it stays."""
     for name in ("a", "b", "c"):
         pool(cluster, name, OURS)
@@ -174,7 +174,7 @@ def test_changed_by_others_in_between(cluster: Cluster) -> None:
     assert finalizers(cluster) == {"a": [OTHER], "c": []}
 
 
-def test_refusal_for_one_pool_is_told(cluster: Cluster, command: Cidrella) -> None:
+def test_refusal_for_one_pool_is_told(cluster: Api, command: Cidrella) -> None:
     """Who may list pools but not change them is told so for each, with exit code 1."""
     pool(cluster, "a", OURS)
     client, path = cluster.user(

@@ -1,4 +1,4 @@
-"""Many processes give addresses of one range on the real API server, behind a proxy that loses what it can."""
+"""Many processes give addresses of one range, behind a proxy before the API server that loses what it can."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from tests.real.behind import proxy_before
 from tests.real.conftest import KEPT_LOGS
 from tests.real.desks import RANGES, Registry, RunningDesk, desk_account, install
 from tests.real.site import eventually
-from tests.testenv.cluster import Cluster
 from tests.testenv.faults import cut, cut_reply, delay, reset, server_error, swallow, too_many_requests
 from tests.testenv.processes import Process
 
@@ -23,13 +22,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.testenv.api import Api
     from tests.testenv.fault_script import Rule
     from tests.testenv.proxy import FaultProxy
 
 PROCESSES = 32
 CIDR = "10.96.128.0/24"
 """Part of the range of the API server's own allocator, so that it takes what was given."""
-NAME = "10.96.128.0-24"
+APART = "10.200.0.0/24"
+"""A range that no API server gives addresses of."""
 USABLE = 254
 NEVER_USED = 10
 """Addresses that were given for Services which are not created after all: lost, but for the repairer."""
@@ -50,39 +51,35 @@ class Event(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+def cluster(request: pytest.FixtureRequest, server: type[Api]) -> Iterator[Api]:
     """Yield an API server of its own: what others leave in the books would be found here."""
     failed_before = request.session.testsfailed
-    with Cluster.temporary() as running:
+    with server.temporary() as running:
         install(running)
         yield running
         if request.session.testsfailed > failed_before:
             running.copy_logs(KEPT_LOGS)
 
 
-def test_until_the_range_is_full(cluster: Cluster, tmp_path: Path) -> None:
-    """B3, B6, B8: 32 processes take and give back at once until the range is full, while replies are lost.
+def test_nothing_is_given_twice(cluster: Api, tmp_path: Path) -> None:
+    """B3, B6: 32 processes take and give back at once until the range is full, while replies are lost.
 
-    No address is given twice, by what the processes were told and by what the API server lets Services have; whoever
-    fails does so because the range is full; after the rounds of the repairer nothing is lost.
+    No address is given twice, by what the processes were told; whoever fails does so because the range is full; and
+    what they were told stands in the books.
+    """
+    _fill(cluster, APART, tmp_path)
+
+
+def test_until_the_range_is_full(cluster: Api, tmp_path: Path) -> None:
+    """B3, B6, B8: no address is given twice either by what the API server lets Services have.
+
+    After the rounds of the repairer nothing is lost.
     """
     registry = Registry(cluster)
     config = desk_account(cluster, tmp_path)
-    with RunningDesk(config, CIDR, repair_interval=600.0, settle=0.1, identity="first") as running:
-        running.ready()
-        with proxy_before(cluster) as proxy:
-            rules = _trouble(proxy)
-            events = _run(desk_account(cluster, tmp_path, proxy.url), tmp_path)
-    assert not [rule.fault for rule in rules if not rule.hits], "faults that nobody met"
-
-    assert not [each for each in events if each.event == "failed"]
-    _check_never_twice(events)
-    _check_full_is_full(events)
-    held = registry.held(NAME)
-    taken = _left_with(events)
-    assert len(held) == USABLE
-    assert taken <= held
-
+    taken = _fill(cluster, CIDR, tmp_path)
+    name = CIDR.replace("/", "-")
+    held = registry.held(name)
     in_use = set(sorted(taken)[NEVER_USED:])
     with ThreadPoolExecutor(8) as pool:
         numbered = enumerate(sorted(in_use))
@@ -90,13 +87,32 @@ def test_until_the_range_is_full(cluster: Cluster, tmp_path: Path) -> None:
         assert set(given) == in_use, "the API server takes every one of them"
     with RunningDesk(config, CIDR, settle=0.1, identity="second") as running:
         running.ready()
-        eventually(lambda: registry.held(NAME) == in_use, explain=lambda: f"{registry.held(NAME) ^ in_use}")
+        eventually(lambda: registry.held(name) == in_use, explain=lambda: f"{registry.held(name) ^ in_use}")
     with RunningDesk(config, CIDR, repair_interval=600.0, identity="third") as running:
         running.ready()
         rest = {running.give(f"default/rest-{number}") for number in range(USABLE - len(in_use))}
         assert rest | in_use == held
         with pytest.raises(FullError):
             running.give("default/one-too-many")
+
+
+def _fill(cluster: Api, cidr: str, directory: Path) -> set[str]:
+    """Fill a range, and check what the processes were told; the addresses that they have."""
+    config = desk_account(cluster, directory)
+    with RunningDesk(config, cidr, repair_interval=600.0, settle=0.1, identity="first") as running:
+        running.ready()
+        with proxy_before(cluster) as proxy:
+            rules = _trouble(proxy)
+            events = _run(desk_account(cluster, directory, proxy.url), cidr, directory)
+    assert not [rule.fault for rule in rules if not rule.hits], "faults that nobody met"
+    assert not [each for each in events if each.event == "failed"]
+    _check_never_twice(events)
+    _check_full_is_full(events)
+    held = Registry(cluster).held(cidr.replace("/", "-"))
+    taken = _left_with(events)
+    assert len(held) == USABLE
+    assert taken <= held
+    return taken
 
 
 def _trouble(proxy: FaultProxy) -> list[Rule]:
@@ -118,11 +134,11 @@ def _trouble(proxy: FaultProxy) -> list[Rule]:
     ]
 
 
-def _run(config: Path, directory: Path) -> list[Event]:
+def _run(config: Path, cidr: str, directory: Path) -> list[Event]:
     """Run the processes; what they were told, in the order in which it happened."""
     logs = directory / "events"
     logs.mkdir()
-    command: list[str | Path] = [sys.executable, "-m", "tests.real.allocating", config, CIDR, logs, str(PROCESSES)]
+    command: list[str | Path] = [sys.executable, "-m", "tests.real.allocating", config, cidr, logs, str(PROCESSES)]
     process = Process("allocating", command, directory / "allocating.log")
     process.start()
     try:

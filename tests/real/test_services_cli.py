@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.real.conftest import Kubectl
+    from tests.testenv.api import Api
     from tests.testenv.client import Json
-    from tests.testenv.cluster import Cluster
 
 SERVICE_CIDRS = "/apis/networking.k8s.io/v1/servicecidrs"
 SERVICES = "/api/v1/namespaces/default/services"
@@ -34,7 +34,7 @@ READ_ONLY = [
 
 
 @pytest.fixture(scope="module")
-def reader(cluster: Cluster, kubectl: Kubectl) -> Path:
+def reader(cluster: Api, kubectl: Kubectl) -> Path:
     """The kubeconfig of a user who may list what the command needs, and nothing else."""
     assert kubectl("get", "rangeallocations").returncode == 0
     client, path = cluster.user(READER, READ_ONLY)
@@ -50,13 +50,13 @@ def cidrella(reader: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 
 
 @pytest.fixture(scope="module")
-def main_range(cluster: Cluster) -> Prefix:
+def main_range(cluster: Api) -> Prefix:
     """The range of the API server."""
     return Prefix.parse(cluster.admin.get(f"{SERVICE_CIDRS}/kubernetes")["spec"]["cidrs"][0])
 
 
 @pytest.fixture
-def made(cluster: Cluster, kubectl: Kubectl) -> Iterator[list[str]]:
+def made(cluster: Api, kubectl: Kubectl) -> Iterator[list[str]]:
     """Names of Services, which are gone afterwards."""
     names: list[str] = []
     yield names
@@ -75,12 +75,12 @@ def text_of(cidr: Prefix, offset: int) -> str:
     return str(Prefix(cidr.family, cidr.network + offset, cidr.family.bits)).partition("/")[0]
 
 
-def address_of(cluster: Cluster, name: str) -> str:
+def address_of(cluster: Api, name: str) -> str:
     return str(cluster.admin.get(f"{SERVICES}/{name}")["spec"]["clusterIP"])
 
 
 def test_it_names_what_the_api_server_then_gives(
-    cluster: Cluster, cidrella: Cidrella, made: list[str], main_range: Prefix
+    cluster: Api, cidrella: Cidrella, made: list[str], main_range: Prefix
 ) -> None:
     """B1, B4: what `--next-static` names can be had from the API server, and is taken from then on."""
     assert cidrella("services", "--check", text_of(main_range, 1)).code == 3
@@ -98,7 +98,7 @@ def test_it_names_what_the_api_server_then_gives(
     assert not set(again) & set(offered.out.split())
 
 
-def test_ranges_and_services(cluster: Cluster, cidrella: Cidrella, made: list[str], main_range: Prefix) -> None:
+def test_ranges_and_services(cluster: Api, cidrella: Cidrella, made: list[str], main_range: Prefix) -> None:
     """B1, B2: the API server's own range and its bands are shown, and the Services by the addresses that they have."""
     made.append("shown")
     cluster.admin.create(SERVICES, manifest("shown"))
@@ -119,7 +119,7 @@ def test_ranges_and_services(cluster: Cluster, cidrella: Cidrella, made: list[st
     )
 
 
-def test_who_chose(cluster: Cluster, kubectl: Kubectl, cidrella: Cidrella, made: list[str], main_range: Prefix) -> None:
+def test_who_chose(cluster: Api, kubectl: Kubectl, cidrella: Cidrella, made: list[str], main_range: Prefix) -> None:
     """B3, B4: an address of the dynamic band that a request named is warned of, and one that was given is not.
 
     Whether it was created, applied by kubectl or applied on the server, or changed in other ways since.
@@ -155,7 +155,7 @@ def test_who_chose(cluster: Cluster, kubectl: Kubectl, cidrella: Cidrella, made:
     assert {name for name in made if f"default/{name}" in shown} == {"chosen-applied"}
 
 
-def test_stored_and_refused_ranges(cluster: Cluster, kubectl: Kubectl, cidrella: Cidrella) -> None:
+def test_stored_and_refused_ranges(cluster: Api, kubectl: Kubectl, cidrella: Cidrella) -> None:
     """B5, B8: what a RangeAllocation has set is taken; a corrupt one is warned of; a range that shrank is not used."""
     objects: list[tuple[str, Json]] = [
         (SERVICE_CIDRS, service_cidr("cli-good", "10.201.0.0/24")),
@@ -184,7 +184,7 @@ def test_stored_and_refused_ranges(cluster: Cluster, kubectl: Kubectl, cidrella:
             kubectl("delete", kind, obj["metadata"]["name"], "--ignore-not-found")
 
 
-def test_as_a_plugin_of_kubectl(cluster: Cluster, reader: Path) -> None:
+def test_as_a_plugin_of_kubectl(cluster: Api, reader: Path) -> None:
     """`kubectl cidrella services` is the same, its exit codes included."""
     programs = Path(sys.executable).parent
     environment = os.environ | {"PATH": f"{programs}:{os.environ['PATH']}", "KUBECONFIG": str(reader)}
@@ -202,9 +202,7 @@ def test_as_a_plugin_of_kubectl(cluster: Cluster, reader: Path) -> None:
     assert "Usage: kubectl cidrella services" in wrong.stderr
 
 
-def test_who_may_not_read(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_who_may_not_read(cluster: Api, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """A user without permissions learns in one line which are needed."""
     client, path = cluster.user("services-nobody")
     client.close()

@@ -14,7 +14,6 @@ from tests.real.conftest import CRDS
 from tests.real.rbac import await_storage, controller_account
 from tests.real.site import FINALIZER, POOL_ANNOTATION, POOLS, SERVICE_CIDRS, Site, condition, eventually
 from tests.testenv.audit import writes
-from tests.testenv.cluster import Cluster
 from tests.testenv.nodes import NODES, assert_no_overlap, pod_cidrs
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.real.site import Replica
+    from tests.testenv.api import Api
     from tests.testenv.client import Json
 
 ALONE = "--leader-elect=false"
@@ -210,9 +210,9 @@ def test_reporting_without_allocating(site: Site) -> None:
 
 
 @pytest.fixture
-def bare(tmp_path: Path) -> Iterator[Site]:
+def bare(server: type[Api], tmp_path: Path) -> Iterator[Site]:
     """A cluster of its own, with the controller's rights and without its CRD."""
-    with Cluster.temporary() as cluster:
+    with server.temporary() as cluster:
         site = Site(cluster, tmp_path, controller_account(cluster))
         cluster.admin.delete(f"{CRD_PATH}/{CRD}")
         site.wait_gone(CRD_PATH, CRD)

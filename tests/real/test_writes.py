@@ -11,9 +11,9 @@ import yaml
 
 from tests.real.rbac import account_token, apply_deploy
 from tests.real.site import FINALIZER, POOLS, UNINITIALIZED, condition, eventually
+from tests.testenv.api import kubeconfig
 from tests.testenv.audit import assert_pod_cidrs_written_once
 from tests.testenv.client import ApiError
-from tests.testenv.cluster import kubeconfig
 from tests.testenv.faults import answer, cut, cut_reply, delay, delay_reply, html, reset, server_error, swallow
 from tests.testenv.nodes import NODES, assert_no_overlap
 from tests.testenv.proxy import FaultProxy
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.real.site import Site
+    from tests.testenv.api import Api
     from tests.testenv.client import Json
-    from tests.testenv.cluster import Cluster
     from tests.testenv.faults import Fault
 
 USER = "system:serviceaccount:kube-system:cidrella"
@@ -33,7 +33,7 @@ AT_ONCE = 5.0
 
 
 @pytest.fixture
-def proxy(cluster: Cluster) -> Iterator[FaultProxy]:
+def proxy(cluster: Api) -> Iterator[FaultProxy]:
     """What stands between the controller and the API server."""
     apply_deploy(cluster)
     serving = cluster.authority.server("fault-proxy")

@@ -24,9 +24,9 @@ import yaml
 from tests.real.balancer import Balancer
 from tests.real.rbac import DEPLOY, account_token, apply_directory
 from tests.real.site import Replica, eventually
+from tests.testenv.api import free_port, kubeconfig
 from tests.testenv.audit import writes
 from tests.testenv.client import ApiError
-from tests.testenv.cluster import free_port, kubeconfig
 from tests.testenv.processes import Process
 
 if TYPE_CHECKING:

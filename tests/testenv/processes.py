@@ -46,7 +46,7 @@ class Process:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=_die_with_parent,  # noqa: PLW1509 - one call into libc, no locks taken
+                preexec_fn=die_with_parent,  # noqa: PLW1509 - one call into libc, no locks taken
             )
 
     def stop(self) -> None:
@@ -84,6 +84,6 @@ class Process:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:]) if self.log.exists() else ""
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     """In the child: be killed when the parent is gone, however it went."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

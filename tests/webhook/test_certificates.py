@@ -14,9 +14,9 @@ import pytest
 from cidrella.kube.client import MERGE_PATCH, STRATEGIC_PATCH
 from cidrella.kube.errors import ApiError, ConfigError, KubeError, NoAnswerError
 from cidrella.kube.files import PERIOD, WatchedFile
+from cidrella.kube.issuing import SERVING_LIFE, issue
 from cidrella.kube.tls import KeyPair, Serving, serving_context
 from cidrella.webhook.certificates import CertificateFiles, CertificateSecret, Keeper, Place
-from cidrella.webhook.issuing import SERVING_LIFE, issue
 from tests.kube.simulated import simulate
 
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ import aiohttp
 import pytest
 
 from cidrella.kube.errors import ConfigError
+from cidrella.kube.issuing import Issued, issue, utc_now
 from cidrella.kube.listening import CannotListenError
 from cidrella.kube.tls import KeyPair, Serving, serving_context
 from cidrella.model.admission import AdmissionRequest, AdmissionResponse, Status
 from cidrella.serviceip.review import MalformedError, UnavailableError
 from cidrella.webhook import server as server_module
-from cidrella.webhook.issuing import Issued, issue, utc_now
 from cidrella.webhook.server import BODY_MAX, PATH, WebhookServer
 from tests.testenv.certs import Authority
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from cidrella.apiserver.schema import Schema
-    from cidrella.apiserver.statuses import Fault
+    from cidrella.apiserver.schemas.schema import Schema
+    from cidrella.apiserver.words.statuses import Fault
 
     Json = dict[str, Any]
 
@@ -39,6 +39,13 @@ class Strategy:
     defaults are in, and metadata is as it will be stored, but for `generation`, which is set here.
     """
 
+    def read(self, obj: Json) -> str:  # noqa: ARG002 - for those that look
+        """Bring what a client sent into the form of the kind, in place.
+
+        Returns what keeps it from being read, in the words of the real server's decoder; "" for nothing.
+        """
+        return ""
+
     def prepare_create(self, new: Json) -> None:
         """Set what the server decides, and drop what it does not take from clients."""
 
@@ -47,6 +54,10 @@ class Strategy:
 
     def prepare_status(self, new: Json, old: Json) -> None:
         """Likewise, for a write to /status: all but status stays."""
+
+    def name_faults(self, name: str, new: Json) -> list[str]:  # noqa: ARG002 - for those that look
+        """What is wrong with the name of a new object beyond its form (`Resource.name_fault`), or a beginning."""
+        return []
 
     def validate_create(self, new: Json) -> list[Fault]:  # noqa: ARG002 - for those that look
         """What is wrong beyond the schema."""
@@ -92,6 +103,12 @@ class Resource:
     name_fault: Callable[[str], list[str]] | None = None
     """What is wrong with an object's name, in words; None: the rule for subdomains."""
     verbs: tuple[str, ...] = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+    unconditional: bool = False
+    """Whether a PUT need not name the version that it replaces."""
+    creates: bool = False
+    """Whether a PUT makes what is not there."""
+    returns_deleted: bool = False
+    """Whether a deletion is answered with the object, and not with a Status."""
     lifetime: float = 0.0
     """Seconds after which an object goes by itself; 0: never. Events have one."""
 

@@ -45,14 +45,15 @@ def take_inventory(
     recursive: bool = False,
     strict: bool = False,
     progress: Progress = lambda _done, _total: None,
+    each_object: Callable[[Manifest], None] = lambda _: None,
 ) -> Inventory:
     """Read every object there is. Whatever is wrong stands in `faults`; nothing is raised.
 
     `strict` also finds fault with what a cluster may hold although nobody should write it: podCIDRs that cannot be
-    read.
+    read. `each_object` is told of every object as it is written, of any kind.
     """
     inventory = Inventory()
-    reader = _Reader(inventory, [each.kind for each in POOL_KINDS])
+    reader = _Reader(inventory, [each.kind for each in POOL_KINDS], each_object)
     keep = reader.keep
     nodes = _validate_node_strictly if strict else validate_node
     reader.kinds = {
@@ -102,6 +103,19 @@ def _keep_pool(reader: _Reader, inventory: Inventory, kind: PoolKind, document: 
     reader.keep(document, kind.struct, validate_pool, inventory.pools.append, kind.stand_ins)
 
 
+class Manifest(NamedTuple):
+    """An object as it is written. What a list around it has told of it need not stand in the document itself."""
+
+    document: Document
+    api_version: str
+    kind: str
+
+    @property
+    def subject(self) -> str:
+        """What it is called, for people."""
+        return f"{self.kind} {_name(self.document.raw)}"
+
+
 class _Kind(NamedTuple):
     """A kind that is looked for: the versions that it is read in, the current one first, and who takes it."""
 
@@ -112,9 +126,12 @@ class _Kind(NamedTuple):
 class _Reader:
     """Sorts the documents of files by kind. `own` are the kinds that are ours, and so is any other of their group."""
 
-    def __init__(self, inventory: Input, own: Sequence[str]) -> None:
+    def __init__(
+        self, inventory: Input, own: Sequence[str], each_object: Callable[[Manifest], None] = lambda _: None
+    ) -> None:
         self._inventory = inventory
         self._own = own
+        self._each_object = each_object
         self._seen: dict[tuple[str, str], Document] = {}
         self.kinds: Mapping[str, _Kind] = {}
 
@@ -150,6 +167,7 @@ class _Reader:
         if kind.endswith("List") and "items" in raw:
             self._take_items(document, raw["items"], version, kind.removesuffix("List"))
             return
+        self._each_object(Manifest(document, version, kind))
         known = self.kinds.get(kind)
         if known is not None and version in known.versions:
             known.take(document)

@@ -48,11 +48,16 @@ def run_process(settings: CommonSettings, warnings: Sequence[str], main: Main, w
     except ConfigError as error:
         _log.error("there is no way to a cluster", error=str(error))
         return WRONG_INPUT
+    return run_loop(lambda lifetime: main(access, lifetime), what)
+
+
+def run_loop(main: Callable[[Lifetime], Coroutine[object, object, int]], what: str) -> int:
+    """Run `main` on an event loop of its own, and return the exit code: 0 or 1, as it says itself."""
     # A request makes hundreds of short-lived objects, and few cycles among them: Python looks for those far too often.
     gc.set_threshold(5_000, 20, 50)
     with Lifetime(what=what) as lifetime, asyncio.Runner(loop_factory=_loop_factory()) as runner:
         try:
-            return runner.run(main(access, lifetime))
+            return runner.run(main(lifetime))
         except ToldError:
             return FAILED
 

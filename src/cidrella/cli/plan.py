@@ -13,7 +13,6 @@ from cidrella.cli.structured import blocks, structured
 from cidrella.cli.table import table
 from cidrella.core.prefix import Family
 from cidrella.model.kinds import find_pool
-from cidrella.model.syntax import label_key_fault, label_value_fault
 
 if TYPE_CHECKING:
     from cidrella.app.inventory import Inventory
@@ -92,19 +91,9 @@ def _read(
 
 
 def _labels(texts: list[str] | None, add_nodes: int) -> dict[str, str]:
-    pairs = [pair for text in texts or [] for pair in text.split(",") if pair]
-    if pairs and not add_nodes:
+    if any(texts or []) and not add_nodes:
         raise typer.BadParameter("--labels are those of added nodes; say how many with --add-nodes")
-    labels: dict[str, str] = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals or not key:
-            raise typer.BadParameter(f"--labels: {pair!r} is no label; write KEY=VALUE")
-        if fault := label_key_fault(key) or label_value_fault(value):
-            raise typer.BadParameter(f"--labels: {pair!r} {fault}")
-        if labels.setdefault(key, value) != value:
-            raise typer.BadParameter(f"--labels: {key} is given twice")
-    return labels
+    return shared.parse_labels(texts)
 
 
 def _as_object(plan: Plan) -> dict[str, object]:

@@ -17,6 +17,9 @@ from cidrella import __version__
 from cidrella.cli.shared import complain
 
 _COMMANDS = {
+    "up": "up.up",
+    "node": "node.node",
+    "pool": "pool.pool",
     "run": "run.run",
     "webhook": "webhook.webhook",
     "plan": "plan.plan",
@@ -30,7 +33,7 @@ _COMMANDS = {
     "release": "release.release",
     "crds": "crds.crds",
 }
-"""By name, in the order of the help: the module in this package, and the function in it."""
+"""By name, in the order of the help: the module in this package, and in it the function, or the group of commands."""
 
 
 def _app(asked: str) -> typer.Typer:
@@ -47,7 +50,11 @@ def _app(asked: str) -> typer.Typer:
     for name in (asked,) if asked in _COMMANDS else _COMMANDS:
         module_name, function = _COMMANDS[name].split(".")
         module = import_module(f"cidrella.cli.{module_name}")
-        app.command(name, cls=getattr(module, "COMMAND_CLASS", None))(getattr(module, function))
+        command = getattr(module, function)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name, cls=getattr(module, "COMMAND_CLASS", None))(command)
     return app
 
 

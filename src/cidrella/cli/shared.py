@@ -15,6 +15,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, ProgressColumn, T
 from cidrella.app.intake import take_inventory, take_services
 from cidrella.app.inventory import ClusterError, InputError, printable
 from cidrella.core.prefix import Prefix, PrefixError
+from cidrella.model.syntax import label_key_fault, label_value_fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,7 +27,7 @@ WRONG_INPUT = 2
 CANNOT_WRITE = 1
 INTERRUPTED = 130
 
-_WORTH_A_BAR = 2_000_000
+WORTH_A_BAR = 2_000_000
 """Bytes of input from which on a progress bar is shown: about a second of YAML."""
 
 _FAULTS_SHOWN = 200
@@ -91,7 +92,7 @@ def read_input(files: list[str] | None, more: list[str] | None, *, recursive: bo
     names = [*(files or []), *(more or [])]
     if not names:
         raise typer.BadParameter("say where the objects are: -f FILE, -f DIRECTORY, or -f - for standard input")
-    with reading(DownloadColumn(), _WORTH_A_BAR) as progress:
+    with reading(DownloadColumn(), WORTH_A_BAR) as progress:
         return take_inventory(names, recursive=recursive, strict=strict, progress=progress)
 
 
@@ -114,7 +115,7 @@ def bar(doing: str, column: ProgressColumn, worth: int) -> Iterator[Callable[[in
 
 def read_services_input(files: list[str], *, recursive: bool) -> ServiceInventory:
     """The Services in the named files, and what gives them addresses. What is wrong with them ends the command."""
-    with reading(DownloadColumn(), _WORTH_A_BAR) as progress:
+    with reading(DownloadColumn(), WORTH_A_BAR) as progress:
         return take_services(files, recursive=recursive, progress=progress).require_sound()
 
 
@@ -146,18 +147,32 @@ def parse_service_ranges(text: str) -> list[Prefix]:
     return ranges
 
 
+def parse_labels(texts: list[str] | None, flag: str = "--labels") -> dict[str, str]:
+    """Labels, several to a text with a comma between."""
+    labels: dict[str, str] = {}
+    for pair in [pair for text in texts or [] for pair in text.split(",") if pair]:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise typer.BadParameter(f"{flag}: {pair!r} is no label; write KEY=VALUE")
+        if fault := label_key_fault(key) or label_value_fault(value):
+            raise typer.BadParameter(f"{flag}: {pair!r} {fault}")
+        if labels.setdefault(key, value) != value:
+            raise typer.BadParameter(f"{flag}: {key} is given twice")
+    return labels
+
+
 def warn(message: str) -> None:
     """A remark that is no part of the result."""
     typer.echo(f"warning: {message}", err=True)
 
 
-def show_faults(faults: list[Fault]) -> None:
-    """One line each, as compilers write them, so that editors find the place."""
+def show_faults(faults: list[Fault], then: str = "nothing was done") -> None:
+    """One line each, as compilers write them, so that editors find the place; and what that means for the rest."""
     for fault in faults[:_FAULTS_SHOWN]:
         typer.echo(str(fault), err=True)
     if len(faults) > _FAULTS_SHOWN:
         typer.echo(f"and {len(faults) - _FAULTS_SHOWN} more", err=True)
-    typer.echo(f"{len(faults)} problem{'' if len(faults) == 1 else 's'}; nothing was done", err=True)
+    typer.echo(f"{len(faults)} problem{'' if len(faults) == 1 else 's'}; {then}", err=True)
 
 
 @contextmanager

@@ -32,6 +32,15 @@ Kubeconfig = Annotated[
         rich_help_panel=PANEL,
     ),
 ]
+EmbeddedKubeconfig = Annotated[
+    str,
+    typer.Option(
+        metavar="FILE",
+        help="That of cidrella up; else $KUBECONFIG, else that of the one that runs without --data-dir.",
+        show_default=False,
+        rich_help_panel=PANEL,
+    ),
+]
 Context = Annotated[
     str,
     typer.Option(

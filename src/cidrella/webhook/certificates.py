@@ -22,6 +22,7 @@ import structlog
 from cidrella.kube.client import STRATEGIC_PATCH
 from cidrella.kube.complaints import Complaints
 from cidrella.kube.errors import ApiError, ConfigError, KubeError
+from cidrella.kube.issuing import Issued, issue, utc_now
 from cidrella.kube.tls import KeyPair, Serving, serving_context
 from cidrella.model.objects import ObjectMeta
 from cidrella.model.trust import (
@@ -32,7 +33,6 @@ from cidrella.model.trust import (
     WebhookConfiguration,
     secrets_path,
 )
-from cidrella.webhook.issuing import Issued, issue, utc_now
 
 if TYPE_CHECKING:
     from collections.abc import Callable

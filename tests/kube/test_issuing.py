@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from cryptography import x509
 
+from cidrella.kube.issuing import CA_LIFE, SERVING_LIFE, Issued, issue
 from cidrella.kube.tls import KeyPair, Serving, serving_context
-from cidrella.webhook.issuing import CA_LIFE, SERVING_LIFE, Issued, issue
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NAMES = ("cidrella-webhook.kube-system.svc", "127.0.0.1", "fd00::1")

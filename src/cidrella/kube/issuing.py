@@ -1,4 +1,4 @@
-"""Certificates of our own making: a CA, and what it signs for the webhook. No I/O; the time is passed in.
+"""Certificates of our own making: a CA, and what it signs for one who is connected to. No I/O; the time is passed in.
 
 Rules:
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 CA_LIFE: Final = timedelta(days=3650)
-"""Ten years: its certificate is trusted by one field of one object, and its key is as safe as that object's writer."""
+"""Ten years: its certificate is trusted in one place, and its key is kept as safe as whoever writes to that place."""
 SERVING_LIFE: Final = timedelta(days=365)
 _SLACK: Final = timedelta(hours=1)
 """What clocks may differ."""
@@ -46,7 +46,7 @@ _USAGES: Final = (
 
 
 class Issued(NamedTuple):
-    """What a webhook needs to be believed."""
+    """What a server needs to be believed."""
 
     bundle: bytes
     """The CA's certificate, first, and those of CAs before it."""
@@ -86,7 +86,7 @@ def issue(names: Sequence[str], now: datetime, before: Issued | None = None) -> 
 
 
 def _authority(key: ec.EllipticCurvePrivateKey, now: datetime) -> x509.Certificate:
-    name = _name(f"cidrella-webhook-ca@{int(now.timestamp())}")
+    name = _name(f"cidrella-ca@{int(now.timestamp())}")
     return (
         _builder(name, name, key, key, now, CA_LIFE)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
@@ -98,7 +98,7 @@ def _authority(key: ec.EllipticCurvePrivateKey, now: datetime) -> x509.Certifica
 def _serving(ca: x509.Certificate, ca_key: ec.EllipticCurvePrivateKey, names: Sequence[str], now: datetime) -> KeyPair:
     key = ec.generate_private_key(ec.SECP256R1())
     made = (
-        _builder(_name("cidrella-webhook"), ca.subject, key, ca_key, now, SERVING_LIFE)
+        _builder(_name("cidrella"), ca.subject, key, ca_key, now, SERVING_LIFE)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(_SERVES), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)

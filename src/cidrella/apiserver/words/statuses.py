@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cidrella.apiserver.words.wording import quoted
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -49,7 +51,7 @@ class StatusError(Exception):
             "details": self.details,
             "code": self.code,
         }
-        return {name: value for name, value in body.items() if value is not None}
+        return {name: value for name, value in body.items() if value is not None and value != ""}
 
 
 def qualified(plural: str, group: str) -> str:
@@ -63,7 +65,7 @@ def _details(name: str, group: str, kind: str) -> Json:
 
 def not_found(plural: str, group: str, name: str) -> StatusError:
     """There is no such object."""
-    message = f'{qualified(plural, group)} "{name}" not found'
+    message = f"{qualified(plural, group)} {quoted(name)} not found"
     return StatusError(404, "NotFound", message, _details(name, group, plural))
 
 
@@ -74,13 +76,13 @@ def not_served() -> StatusError:
 
 def already_exists(plural: str, group: str, name: str) -> StatusError:
     """An object of this name is there."""
-    message = f'{qualified(plural, group)} "{name}" already exists'
+    message = f"{qualified(plural, group)} {quoted(name)} already exists"
     return StatusError(409, "AlreadyExists", message, _details(name, group, plural))
 
 
 def conflict(plural: str, group: str, name: str, why: str) -> StatusError:
     """Somebody else was first."""
-    message = f'Operation cannot be fulfilled on {qualified(plural, group)} "{name}": {why}'
+    message = f"Operation cannot be fulfilled on {qualified(plural, group)} {quoted(name)}: {why}"
     return StatusError(409, "Conflict", message, _details(name, group, plural))
 
 
@@ -93,7 +95,7 @@ def invalid(kind: str, group: str, name: str, faults: Sequence[Fault]) -> Status
     told = list(dict.fromkeys(map(str, faults)))
     listed = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
     causes = [{"reason": each.reason, "message": each.message, "field": each.field} for each in faults]
-    message = f'{qualified(kind, group)} "{name}" is invalid: {listed}'
+    message = f"{qualified(kind, group)} {quoted(name)} is invalid: {listed}"
     return StatusError(422, "Invalid", message, {**_details(name, group, kind), "causes": causes})
 
 
@@ -104,7 +106,7 @@ def bad_request(message: str) -> StatusError:
 
 def forbidden(plural: str, group: str, name: str, why: str) -> StatusError:
     """It is not allowed."""
-    told = f'{qualified(plural, group)} "{name}" is forbidden: {why}'
+    told = f"{qualified(plural, group)} {quoted(name)} is forbidden: {why}"
     return StatusError(403, "Forbidden", told, _details(name, group, plural))
 
 

@@ -1,0 +1,1 @@
+"""Patches: a merge, a list of steps, or a merge that knows the kind."""

@@ -1,0 +1,1 @@
+"""Structural schemas and the rules in them: what a kind's objects have to be."""

@@ -1,0 +1,1 @@
+"""What Services are given: addresses from `serviceip`, and node ports."""

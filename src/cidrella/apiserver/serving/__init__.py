@@ -1,0 +1,1 @@
+"""Requests, answered: reading, writing, deleting, watching, and what goes on behind them."""

@@ -1,0 +1,1 @@
+"""Faults, names, times and values, in the words of Kubernetes."""

@@ -1,0 +1,1 @@
+"""`cidrella up` as a process, and what a newcomer does with it."""
