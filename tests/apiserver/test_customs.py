@@ -183,6 +183,18 @@ WRONG: dict[str, tuple[Callable[[Json], None], str]] = {
         _set(*VERSION, "schema", "openAPIV3Schema", to={"type": "string"}),
         f'{SCHEMA}.type: Invalid value: "string": must be object at the root',
     ),
+    "a schema of no type that there is": (
+        _set(*VERSION, "schema", "openAPIV3Schema", to={"type": "x"}),
+        f'{SCHEMA}.type: Unsupported value: "x": '
+        'supported values: "array", "boolean", "integer", "number", "object", "string"',
+    ),
+    "a schema for text with a status": (
+        lambda crd: crd["spec"]["versions"][0].update(
+            schema={"openAPIV3Schema": {"type": "string"}}, subresources={"status": {}}
+        ),
+        f'{SCHEMA}.type: Invalid value: "string": only "object" is allowed as the type at the root of the schema '
+        "if the status subresource is enabled",
+    ),
     "a column of no type": (
         _set(*VERSION, "additionalPrinterColumns", to=[{"name": "A", "jsonPath": ".a"}]),
         "spec.additionalPrinterColumns[0].type: Required value: must be one of boolean,date,integer,number,string",

@@ -54,6 +54,9 @@ class TestCreating:
             ask("DELETE", f"{NODES}/a")
             again = ask("POST", NODES, node("a")).refused(409, "AlreadyExists")
             assert again == 'object is being deleted: nodes "a" already exists'
+            beginning = ask("POST", NODES, node("a", generateName="a-"))
+            assert beginning.refused(409, "AlreadyExists").startswith(f"{again}, the server was not able to generate")
+            assert beginning.body["details"]["retryAfterSeconds"] == 1
 
     def test_generated_names(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Another name is made up where one is taken, and after some of them it is given up."""
@@ -76,10 +79,13 @@ class TestCreating:
             assert ask("POST", "/apis/coordination.k8s.io/v1/leases", lease("a")).code == 405
 
     def test_a_version(self) -> None:
-        """A new object cannot have a version yet."""
+        """A new object cannot have a version yet; a dry run shows whatever it has."""
         with api() as ask:
             told = ask("POST", NODES, node("a", resourceVersion="7"))
             assert told.refused(500) == "resourceVersion should not be set on objects to be created"
+            for version in ("7", "0", "x"):
+                shown = ask("POST", f"{NODES}?dryRun=All", node("a", resourceVersion=version)).granted(201)
+                assert shown["metadata"]["resourceVersion"] == version
 
     @pytest.mark.parametrize(
         ("body", "message"),
@@ -298,6 +304,34 @@ class TestPatching:
                 assert ask("PATCH", f"{WIDGETS}/a", patch, media=MERGE).refused(422, "Invalid") == message
             missing = ask("PATCH", f"{WIDGETS}/a", {"kind": None}, media=MERGE).refused(422, "Invalid")
             assert "Object 'Kind' is missing" in missing
+
+    def test_told_once(self) -> None:
+        """Of an event that changes, what is wrong with its metadata is told once, of others twice."""
+        with api() as ask:
+            events = "/api/v1/namespaces/default/events"
+            ask.make(events, {"metadata": {"name": "a"}, "involvedObject": {"namespace": "default"}})
+            ask.make(LEASES, lease("a"))
+            for path, fields in ((events, ["metadata.uid"]), (LEASES, ["metadata.uid"] * 2)):
+                refused = ask("PATCH", f"{path}/a", {"metadata": {"uid": "x"}}, media=MERGE)
+                assert [each["field"] for each in refused.body["details"]["causes"]] == fields
+
+    def test_another_kind_and_more(self) -> None:
+        """What else is wrong with a custom object of another kind: metadata and rules, but not types and bounds."""
+        with api() as ask:
+            rule = {"rule": "self.size > 1", "message": "too small"}
+            definition = crd(size={"type": "integer", "minimum": 2})
+            root = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+            root["properties"]["spec"]["x-kubernetes-validations"] = [rule]
+            ask.make(CRDS, definition)
+            ask("PUT", f"{WIDGETS}/a", {**widget("a"), "kind": "X"}).refused(404, "NotFound")
+            ask.make(WIDGETS, widget("a", {"size": 2}))
+            stale = {"kind": "X", "metadata": {"resourceVersion": "1"}}
+            ask("PATCH", f"{WIDGETS}/a", stale, media=MERGE).refused(409, "Conflict")
+            ask("PATCH", f"{WIDGETS}/a/status", {"kind": "X"}, media=MERGE).granted()
+            wrong = {"kind": "X", "metadata": {"uid": "x"}, "spec": {"size": 1}}
+            refused = ask("PATCH", f"{WIDGETS}/a", wrong, media=MERGE)
+            refused.refused(422, "Invalid")
+            assert [each["field"] for each in refused.body["details"]["causes"]] == ["metadata.uid", "kind", "spec"]
 
     def test_the_name_stays(self) -> None:
         """A patch that takes it away is refused, whatever else it changes."""
