@@ -328,6 +328,7 @@ def test_the_order() -> None:
         "spec.names.listKind",
         "spec.names.categories[0]",
         f"{SCHEMA}.type",
+        f"{SCHEMA}.type",
         "spec.conversion.strategy",
         "spec.preserveUnknownFields",
         "metadata.annotations[api-approved.kubernetes.io]",
