@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +14,7 @@ from tests.apiserver.asking import (
     LEASES,
     MERGE,
     METADATA,
+    NAMESPACES,
     NODES,
     STEPS,
     STRATEGIC,
@@ -434,3 +436,47 @@ class TestAddresses:
             label("4")
             patch = {"metadata": {"resourceVersion": version, "annotations": {"c": "d"}}}
             ask("PATCH", f"{SERVICES}/a", patch, media=MERGE).refused(409, "Conflict")
+
+    def test_a_namespace_that_goes_meanwhile(self) -> None:
+        """No Service is stored in a namespace that went while its address was found, and the address is given back."""
+        with api() as ask:
+            ask.holdings.addresses = giving = _Addresses()  # type: ignore[assignment]
+            ask.make(NAMESPACES, {"metadata": {"name": "brief"}})
+            there = "/api/v1/namespaces/brief/services"
+            giving.meanwhile = lambda: ask.asking("DELETE", f"{NAMESPACES}/brief")
+            reply = ask("POST", there, service("a"))
+            assert reply.code in {403, 404}
+            assert giving.said == ["given", "given back"]
+            ask.wait(lambda: ask.store.get("namespaces", "brief") is None)
+            assert ask.store.entries("services", "brief") == []
+
+
+class TestTooMuch:
+    """What is small as it is sent, and would be large as it is read."""
+
+    def test_aliases(self) -> None:
+        """A few lines of YAML that stand for gigabytes are refused as they are."""
+        lines = ["a: &a [x, x]"]
+        for name, before in pairwise("abcdefghijkl"):
+            lines.append(f"{name if name != 'a' else 'z'}: &{before} [{', '.join(['*' + name] * 9)}]")
+        with api() as ask:
+            told = ask("POST", NODES, "\n".join(lines).encode(), media="application/yaml").refused(400, "BadRequest")
+            assert "aliases" in told
+
+    @pytest.mark.parametrize("media", [MERGE, STRATEGIC, STEPS])
+    def test_deep_patches(self, media: str) -> None:
+        """A patch that nests deeper than can be followed is refused, and changes nothing."""
+        deep: Any = 1
+        for _ in range(800):
+            deep = {"a": deep}
+        patch = [{"op": "add", "path": "/metadata/labels", "value": deep}] if media == STEPS else {"metadata": deep}
+        with api() as ask:
+            made = ask.make(NODES, node("a"))
+            assert ask("PATCH", f"{NODES}/a", patch, media=media).code in {200, 400, 422}
+            assert ask("GET", f"{NODES}/a").granted() == made
+
+    def test_long_numbers(self) -> None:
+        """A number of thousands of digits is no reason to fail."""
+        with api() as ask:
+            body = b'{"kind":"Node","apiVersion":"v1","metadata":{"name":"a","generation":' + b"9" * 5000 + b"}}"
+            ask("POST", NODES, body).refused(400, "BadRequest")

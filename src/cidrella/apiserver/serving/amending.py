@@ -51,7 +51,10 @@ async def patch(holdings: Holdings, call: Call, target: Target, served: Served) 
         entry = holdings.get(resource, target)
         old = served.read(entry)
         change = _Patch(write, call, media)
-        new = change.applied(resource, typed(resource, old))
+        try:
+            new = change.applied(resource, typed(resource, old))
+        except RecursionError:
+            raise bad_request("exceeded max depth") from None
         intake.name_mismatch(new["metadata"], target.name)
         metadata.put_in_namespace(new["metadata"], target.namespace)
         try:

@@ -174,6 +174,8 @@ class Write:
                 raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
             if not free:
                 raise ExistsError(path)
+            # It may have gone while addresses were given; from here on nobody can come between.
+            self.holdings.check_namespace(self.served, self.target, found.get("name", ""))
             return None if self.options.dry_run else self.holdings.create(resource, path, new)
 
     def _store(self, entry: Entry, new: Json, old: Json) -> Entry | None:
