@@ -397,6 +397,7 @@ def test_unknown_keywords_are_dropped() -> None:
         ("type", ["string"], "array into Go struct field {}.type of type string"),
         ("maxLength", "x", "string into Go struct field {}.maxLength of type int64"),
         ("nullable", "yes", "string into Go struct field {}.nullable of type bool"),
+        (RULES, 1, f"number into Go struct field {{}}.{RULES} of type []v1.ValidationRule"),
         (RULES, [5], f"number into Go struct field {{}}.{RULES} of type v1.ValidationRule"),
         (RULES, [{"rule": 5}], f"number into Go struct field {{}}.{RULES}.rule of type string"),
     ],
@@ -406,6 +407,7 @@ def test_what_cannot_be_read(keyword: str, value: object, said: str) -> None:
     crd = written(schema={"type": "object", "properties": {"x": {"type": "string", keyword: value}}})
     holder = "ValidationRule" if said.endswith("rule of type string") else "JSONSchemaProps"
     place = f"{holder}.spec.versions.schema.openAPIV3Schema.properties"
+    assert RESOURCE.schema.prune(crd) == []
     assert RESOURCE.strategy.read(crd) == f"json: cannot unmarshal {said.format(place)}"
 
 
