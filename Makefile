@@ -10,7 +10,7 @@ FIRST_STEPS := examples/first-steps/first.yaml
 CLUSTERED := tests/testenv tests/conformance tests/up tests/real
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types layers unit real migration kubectl testenv peers bench-core bench-cluster bench-services bench-up mutants crds pictures package lock clean
+.PHONY: help run test lint types layers unit real compare migration kubectl testenv peers bench-core bench-cluster bench-services bench-up mutants crds pictures package lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -36,6 +36,9 @@ unit: $(VENV)/.dev ## Run the tests that need no cluster; the core must be cover
 
 real: $(VENV)/.dev testenv ## Run the tests on a real API server and on the embedded one, and those of the test environment itself
 	$(call timed,real,$(BIN)/python -m pytest $(CLUSTERED))
+
+compare: $(VENV)/.dev testenv ## Send random requests to the real API server and the embedded one: SEEDS sequences (100), from SEED (1) on
+	$(call timed,compare,SEEDS=$(or $(SEEDS),100) SEED=$(or $(SEED),1) $(BIN)/python -m pytest -q tests/conformance/test_random.py)
 
 migration: $(VENV)/.dev testenv ## Migrate from kube-controller-manager's allocator and back (builds it first: minutes, once)
 	@$(BIN)/python -m tests.testenv.binaries kube-controller-manager

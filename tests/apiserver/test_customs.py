@@ -183,6 +183,18 @@ WRONG: dict[str, tuple[Callable[[Json], None], str]] = {
         _set(*VERSION, "schema", "openAPIV3Schema", to={"type": "string"}),
         f'{SCHEMA}.type: Invalid value: "string": must be object at the root',
     ),
+    "a schema of no type that there is": (
+        _set(*VERSION, "schema", "openAPIV3Schema", to={"type": "x"}),
+        f'{SCHEMA}.type: Unsupported value: "x": '
+        'supported values: "array", "boolean", "integer", "number", "object", "string"',
+    ),
+    "a schema for text with a status": (
+        lambda crd: crd["spec"]["versions"][0].update(
+            schema={"openAPIV3Schema": {"type": "string"}}, subresources={"status": {}}
+        ),
+        f'{SCHEMA}.type: Invalid value: "string": only "object" is allowed as the type at the root of the schema '
+        "if the status subresource is enabled",
+    ),
     "a column of no type": (
         _set(*VERSION, "additionalPrinterColumns", to=[{"name": "A", "jsonPath": ".a"}]),
         "spec.additionalPrinterColumns[0].type: Required value: must be one of boolean,date,integer,number,string",
@@ -316,6 +328,7 @@ def test_the_order() -> None:
         "spec.names.listKind",
         "spec.names.categories[0]",
         f"{SCHEMA}.type",
+        f"{SCHEMA}.type",
         "spec.conversion.strategy",
         "spec.preserveUnknownFields",
         "metadata.annotations[api-approved.kubernetes.io]",
@@ -384,6 +397,7 @@ def test_unknown_keywords_are_dropped() -> None:
         ("type", ["string"], "array into Go struct field {}.type of type string"),
         ("maxLength", "x", "string into Go struct field {}.maxLength of type int64"),
         ("nullable", "yes", "string into Go struct field {}.nullable of type bool"),
+        (RULES, 1, f"number into Go struct field {{}}.{RULES} of type []v1.ValidationRule"),
         (RULES, [5], f"number into Go struct field {{}}.{RULES} of type v1.ValidationRule"),
         (RULES, [{"rule": 5}], f"number into Go struct field {{}}.{RULES}.rule of type string"),
     ],
@@ -393,6 +407,7 @@ def test_what_cannot_be_read(keyword: str, value: object, said: str) -> None:
     crd = written(schema={"type": "object", "properties": {"x": {"type": "string", keyword: value}}})
     holder = "ValidationRule" if said.endswith("rule of type string") else "JSONSchemaProps"
     place = f"{holder}.spec.versions.schema.openAPIV3Schema.properties"
+    assert RESOURCE.schema.prune(crd) == []
     assert RESOURCE.strategy.read(crd) == f"json: cannot unmarshal {said.format(place)}"
 
 

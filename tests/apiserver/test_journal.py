@@ -435,3 +435,39 @@ def as_nobody() -> Iterator[None]:
         yield
     finally:
         os.seteuid(was)
+
+
+class TestDamage:
+    """A database that somebody or something has changed."""
+
+    @pytest.mark.parametrize(
+        "change", ["DELETE FROM latest", "UPDATE latest SET version = 'x'", "UPDATE latest SET version = 1"]
+    )
+    def test_versions_that_make_no_sense(self, tmp_path: Path, change: str) -> None:
+        """It is refused in words: to go on would use versions again."""
+
+        async def fill() -> None:
+            journal = Journal(tmp_path)
+            store = Store(journal)
+            for number in range(3):
+                store.create(NODES, f"n{number}", thing(f"n{number}"))
+            await store.settle()
+            await journal.close()
+
+        asyncio.run(fill())
+        database = sqlite3.connect(tmp_path / FILE)
+        with database:
+            database.execute(change)
+        database.close()
+        with pytest.raises(DataDirError, match="is damaged: the versions in it make no sense"):
+            Journal(tmp_path)
+
+    def test_nobody_elses_business(self, tmp_path: Path) -> None:
+        """The database is for its owner alone, also in a directory that is not."""
+
+        async def scenario() -> None:
+            journal = Journal(tmp_path)
+            assert {each.stat().st_mode & 0o777 for each in tmp_path.iterdir()} == {0o600}
+            await journal.close()
+
+        asyncio.run(scenario())

@@ -185,7 +185,8 @@ class TestServiceCIDRs:
                 ["10.1.0.0/24"],
                 ['spec.cidrs: Invalid value: ["10.1.0.0/24"]: field is immutable'],
             ),
-            (["10.1.0.0/24"], [], ["spec.cidrs: Invalid value: null: field is immutable"]),
+            (["10.1.0.0/24"], [], ["spec.cidrs: Invalid value: []: field is immutable"]),
+            (["10.1.0.0/24"], None, ["spec.cidrs: Invalid value: null: field is immutable"]),
             (
                 ["10.1.0.0/24"],
                 ["10.1.0.0/24", "fd00::/112", "y"],
@@ -201,7 +202,7 @@ class TestServiceCIDRs:
             ),
         ],
     )
-    def test_changes(self, before: list[str], after: list[str], told: list[str]) -> None:
+    def test_changes(self, before: list[str], after: list[str] | None, told: list[str]) -> None:
         """What is there stays; a range of the other family may come."""
         old = created(CIDRS, spec={"cidrs": before})
         assert updated(CIDRS, old, spec={"cidrs": after})[1] == told

@@ -171,6 +171,16 @@ class TestPages:
             rest = ask("GET", f"{NODES}?limit=9&labelSelector=odd%3D1&continue={first['continue']}")
             assert rest.names == ["n3"]
 
+    def test_nothing_selected_follows(self) -> None:
+        """It goes on wherever anything follows, selected or not; but not after the only one that may match."""
+        with api() as ask:
+            fill(ask, 3)
+            first = ask("GET", f"{NODES}?limit=1&labelSelector=odd%3D1").body["metadata"]
+            rest = ask("GET", f"{NODES}?limit=1&labelSelector=odd%3D1&continue={first['continue']}")
+            assert (rest.names, "continue" in rest.body["metadata"]) == ([], False)
+            for last in ("labelSelector=odd%3D0&limit=2", "fieldSelector=metadata.name%3Dn1&limit=1"):
+                assert "continue" not in ask("GET", f"{NODES}?{last}").body["metadata"]
+
     def test_what_is_forgotten(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Where the state of the first page is no longer known, a client may go on with what there is."""
         with api() as ask:

@@ -91,6 +91,19 @@ class TestReplies:
 
         run(scenario)
 
+    def test_many_warnings(self) -> None:
+        """Clients take only so many headers: of thousands of unknown fields some are told."""
+
+        async def scenario(client: Client, _: ApiServer) -> None:
+            sent = {"metadata": {"name": "a"}, **{f"x{number}": 1 for number in range(5000)}}
+            code, headers, _text = await client("POST", NODES, sent)
+            told = headers.getall("Warning")
+            assert code == 201
+            assert len(told) > 50
+            assert sum(map(len, told)) < 10_000
+
+        run(scenario)
+
     def test_fixed_ones(self) -> None:
         """Whether it runs, whether it is ready, and what it is."""
         ready = iter([False, True])

@@ -296,8 +296,10 @@ class TestUpdates:
         assert addresses(service) == ["10.96.0.6"]
 
     def test_on_its_end(self) -> None:
-        """One that only waits for its finalizers is given nothing."""
+        """One that only waits for its finalizers is given what it lacks, as any other."""
         place = Place()
         service, _ = place.create()
         service["metadata"]["deletionTimestamp"] = "2020-01-01T00:00:00Z"
-        assert addresses(place.update(service, ipFamilyPolicy="PreferDualStack")) == ["10.96.0.17"]
+        changed = place.update(service, ipFamilyPolicy=None, ipFamilies=None)
+        assert (changed["spec"]["ipFamilyPolicy"], changed["spec"]["ipFamilies"]) == ("SingleStack", ["IPv4"])
+        assert len(addresses(place.update(service, ipFamilyPolicy="PreferDualStack"))) == 2

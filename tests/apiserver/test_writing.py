@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +14,7 @@ from tests.apiserver.asking import (
     LEASES,
     MERGE,
     METADATA,
+    NAMESPACES,
     NODES,
     STEPS,
     STRATEGIC,
@@ -54,6 +56,9 @@ class TestCreating:
             ask("DELETE", f"{NODES}/a")
             again = ask("POST", NODES, node("a")).refused(409, "AlreadyExists")
             assert again == 'object is being deleted: nodes "a" already exists'
+            beginning = ask("POST", NODES, node("a", generateName="a-"))
+            assert beginning.refused(409, "AlreadyExists").startswith(f"{again}, the server was not able to generate")
+            assert beginning.body["details"]["retryAfterSeconds"] == 1
 
     def test_generated_names(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Another name is made up where one is taken, and after some of them it is given up."""
@@ -76,10 +81,13 @@ class TestCreating:
             assert ask("POST", "/apis/coordination.k8s.io/v1/leases", lease("a")).code == 405
 
     def test_a_version(self) -> None:
-        """A new object cannot have a version yet."""
+        """A new object cannot have a version yet; a dry run shows whatever it has."""
         with api() as ask:
             told = ask("POST", NODES, node("a", resourceVersion="7"))
             assert told.refused(500) == "resourceVersion should not be set on objects to be created"
+            for version in ("7", "0", "x"):
+                shown = ask("POST", f"{NODES}?dryRun=All", node("a", resourceVersion=version)).granted(201)
+                assert shown["metadata"]["resourceVersion"] == version
 
     @pytest.mark.parametrize(
         ("body", "message"),
@@ -299,6 +307,34 @@ class TestPatching:
             missing = ask("PATCH", f"{WIDGETS}/a", {"kind": None}, media=MERGE).refused(422, "Invalid")
             assert "Object 'Kind' is missing" in missing
 
+    def test_told_once(self) -> None:
+        """Of an event that changes, what is wrong with its metadata is told once, of others twice."""
+        with api() as ask:
+            events = "/api/v1/namespaces/default/events"
+            ask.make(events, {"metadata": {"name": "a"}, "involvedObject": {"namespace": "default"}})
+            ask.make(LEASES, lease("a"))
+            for path, fields in ((events, ["metadata.uid"]), (LEASES, ["metadata.uid"] * 2)):
+                refused = ask("PATCH", f"{path}/a", {"metadata": {"uid": "x"}}, media=MERGE)
+                assert [each["field"] for each in refused.body["details"]["causes"]] == fields
+
+    def test_another_kind_and_more(self) -> None:
+        """What else is wrong with a custom object of another kind: metadata and rules, but not types and bounds."""
+        with api() as ask:
+            rule = {"rule": "self.size > 1", "message": "too small"}
+            definition = crd(size={"type": "integer", "minimum": 2})
+            root = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+            root["properties"]["spec"]["x-kubernetes-validations"] = [rule]
+            ask.make(CRDS, definition)
+            ask("PUT", f"{WIDGETS}/a", {**widget("a"), "kind": "X"}).refused(404, "NotFound")
+            ask.make(WIDGETS, widget("a", {"size": 2}))
+            stale = {"kind": "X", "metadata": {"resourceVersion": "1"}}
+            ask("PATCH", f"{WIDGETS}/a", stale, media=MERGE).refused(409, "Conflict")
+            ask("PATCH", f"{WIDGETS}/a/status", {"kind": "X"}, media=MERGE).granted()
+            wrong = {"kind": "X", "metadata": {"uid": "x"}, "spec": {"size": 1}}
+            refused = ask("PATCH", f"{WIDGETS}/a", wrong, media=MERGE)
+            refused.refused(422, "Invalid")
+            assert [each["field"] for each in refused.body["details"]["causes"]] == ["metadata.uid", "kind", "spec"]
+
     def test_the_name_stays(self) -> None:
         """A patch that takes it away is refused, whatever else it changes."""
         with api() as ask:
@@ -400,3 +436,47 @@ class TestAddresses:
             label("4")
             patch = {"metadata": {"resourceVersion": version, "annotations": {"c": "d"}}}
             ask("PATCH", f"{SERVICES}/a", patch, media=MERGE).refused(409, "Conflict")
+
+    def test_a_namespace_that_goes_meanwhile(self) -> None:
+        """No Service is stored in a namespace that went while its address was found, and the address is given back."""
+        with api() as ask:
+            ask.holdings.addresses = giving = _Addresses()  # type: ignore[assignment]
+            ask.make(NAMESPACES, {"metadata": {"name": "brief"}})
+            there = "/api/v1/namespaces/brief/services"
+            giving.meanwhile = lambda: ask.asking("DELETE", f"{NAMESPACES}/brief")
+            reply = ask("POST", there, service("a"))
+            assert reply.code in {403, 404}
+            assert giving.said == ["given", "given back"]
+            ask.wait(lambda: ask.store.get("namespaces", "brief") is None)
+            assert ask.store.entries("services", "brief") == []
+
+
+class TestTooMuch:
+    """What is small as it is sent, and would be large as it is read."""
+
+    def test_aliases(self) -> None:
+        """A few lines of YAML that stand for gigabytes are refused as they are."""
+        lines = ["a: &a [x, x]"]
+        for name, before in pairwise("abcdefghijkl"):
+            lines.append(f"{name if name != 'a' else 'z'}: &{before} [{', '.join(['*' + name] * 9)}]")
+        with api() as ask:
+            told = ask("POST", NODES, "\n".join(lines).encode(), media="application/yaml").refused(400, "BadRequest")
+            assert "aliases" in told
+
+    @pytest.mark.parametrize("media", [MERGE, STRATEGIC, STEPS])
+    def test_deep_patches(self, media: str) -> None:
+        """A patch that nests deeper than can be followed is refused, and changes nothing."""
+        deep: Any = 1
+        for _ in range(800):
+            deep = {"a": deep}
+        patch = [{"op": "add", "path": "/metadata/labels", "value": deep}] if media == STEPS else {"metadata": deep}
+        with api() as ask:
+            made = ask.make(NODES, node("a"))
+            assert ask("PATCH", f"{NODES}/a", patch, media=media).code in {200, 400, 422}
+            assert ask("GET", f"{NODES}/a").granted() == made
+
+    def test_long_numbers(self) -> None:
+        """A number of thousands of digits is no reason to fail."""
+        with api() as ask:
+            body = b'{"kind":"Node","apiVersion":"v1","metadata":{"name":"a","generation":' + b"9" * 5000 + b"}}"
+            ask("POST", NODES, body).refused(400, "BadRequest")

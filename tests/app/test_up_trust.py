@@ -62,9 +62,11 @@ class TestCertificates:
 
     def test_made_anew_where_they_make_no_sense(self, tmp_path: Path) -> None:
         """Files that somebody has spoilt are no reason not to begin."""
-        settled(UpSettings(), tmp_path)
+        first = settled(UpSettings(), tmp_path)
         (tmp_path / "tls.key").write_text("rubbish")
-        settled(UpSettings(), tmp_path).context()
+        second = settled(UpSettings(), tmp_path)
+        assert second.pair != first.pair
+        second.context()  # raises for a certificate and a key that are not of each other
 
     def test_in_memory_nothing_is_kept(self, tmp_path: Path) -> None:
         """Without a directory of its own it leaves no key behind."""

@@ -22,17 +22,23 @@ if TYPE_CHECKING:
     from tests.testenv.api import Api
 
 CRD_FILES = ("-f", CRDS, "-f", WEBHOOK_CRDS)
+SERVERS = (Cluster, Embedded)
 
 
-@pytest.fixture(scope="session", params=[Cluster, Embedded], ids=lambda server: server.kind)
+def install(api: Api) -> None:
+    """Our CRDs, once the namespaces that are always there are."""
+    api.admin.wait("/api/v1/namespaces", lambda found: "kube-system" in found)
+    api.kubectl("apply", *CRD_FILES)
+    api.kubectl("wait", "--for=condition=Established", "--timeout=30s", *CRD_FILES)
+
+
+@pytest.fixture(scope="session", params=SERVERS, ids=lambda server: server.kind)
 def api(request: pytest.FixtureRequest) -> Iterator[Api]:
     """A running API server that knows our CRDs."""
     failed_before = request.session.testsfailed
     server: type[Api] = request.param
     with server.temporary(keep_logs_in=KEPT_LOGS) as running:
-        running.admin.wait("/api/v1/namespaces", lambda found: "kube-system" in found)
-        running.kubectl("apply", *CRD_FILES)
-        running.kubectl("wait", "--for=condition=Established", "--timeout=30s", *CRD_FILES)
+        install(running)
         yield running
         if request.session.testsfailed > failed_before:
             running.copy_logs(KEPT_LOGS)

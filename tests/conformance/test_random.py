@@ -7,6 +7,7 @@ shown with the fewest requests that lead to it. `make compare SEEDS=100` tries m
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -36,7 +37,8 @@ def both() -> Iterator[tuple[Talk, Talk]]:
             each.admin.wait("/api/v1/namespaces", lambda found: "kube-system" in found)
             each.kubectl("apply", *CRD_FILES)
             each.kubectl("wait", "--for=condition=Established", "--timeout=30s", *CRD_FILES)
-        yield Talk(real.admin), Talk(embedded.admin)
+        with closing(Talk(real.admin)) as one, closing(Talk(embedded.admin)) as other:
+            yield one, other
 
 
 @pytest.fixture(scope="module")

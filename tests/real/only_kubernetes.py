@@ -37,6 +37,8 @@ ONLY_KUBERNETES = MappingProxyType(
         "test_servers.py": _ENVIRONMENT,
         "test_service_allocation.py::test_until_the_range_is_full": "an allocator beside the one under test",
         "test_service_repair.py": "a desk beside another: the embedded API has one of its own",
+        "test_services_cli.py::test_ranges_and_services": "objects for addresses (IPAddress), which Kubernetes makes",
+        "test_services_cli.py::test_who_chose": "who manages which field (managedFields), and server-side apply",
         "test_services_cli.py::test_who_may_not_read": _RIGHTS,
         "test_webhook.py": _WEBHOOK,
         "test_webhook_clients.py": _WEBHOOK,

@@ -12,8 +12,6 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-import pytest
-
 from tests.testenv.binaries import find
 from tests.up.running import READY, ROOT, Up, running
 
@@ -194,7 +192,6 @@ def test_a_file_with_everything(tmp_path: Path) -> None:
         assert found == expected
 
 
-@pytest.mark.skipif(not hasattr(os, "openpty"), reason="there are no terminals here")
 def test_on_a_terminal_it_is_coloured(tmp_path: Path) -> None:
     """What to type stands out."""
     reader, terminal = os.openpty()

@@ -9,10 +9,10 @@ end together, then the API, then the store.
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import msgspec
@@ -30,6 +30,7 @@ from cidrella.kube.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
     from contextlib import AbstractContextManager
+    from pathlib import Path
     from typing import Any
 
     from cidrella.apiserver.serving.server import ApiServer
@@ -256,7 +257,8 @@ def _audit_log(path: str) -> Iterator[Callable[[Json], None] | None]:
         yield None
         return
     try:
-        file = Path(path).open("ab", buffering=0)  # noqa: SIM115 -- closed below; here is what may go wrong
+        # It holds what was sent, which is not for everybody.
+        file = os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab", buffering=0)
     except OSError as error:
         raise UpError(f"--audit-log: {path} cannot be written: {error.strerror}") from error
 

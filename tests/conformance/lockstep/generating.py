@@ -7,11 +7,13 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from tests.conformance.lockstep.material import (
+    ADDRESSES,
     FINALIZERS,
     KINDS,
     LABELS,
     NONSENSE,
     SELECTORS,
+    UNTYPED,
 )
 from tests.conformance.lockstep.requests import Request, continue_of, uid_of, version_of
 from tests.conformance.talking import JSON, JSON_PATCH, MERGE, PARTIAL, PARTIAL_LIST, STRATEGIC, TABLE
@@ -61,6 +63,8 @@ class Generator:
         made = self._makers[verb][1](kind)
         if verb in kind.only_dry and made.method != "GET":
             made.query["dryRun"] = "All"
+        if made.query.get("dryRun") and isinstance(made.body, dict):
+            _leave_out_address(made.body)
         return made
 
     # --- what is asked ---
@@ -107,7 +111,7 @@ class Generator:
         name = self._name(kind)
         path = self._path(kind, name)
         body = self._body(kind, name)
-        body["metadata"] |= self._preconditions(path, 0.8)
+        body["metadata"] |= self._preconditions(path, 0.8, odd=not kind.creates)
         target = path
         if kind.status and kind.put_status and self._chance(0.3):
             target = f"{path}/status"
@@ -174,12 +178,12 @@ class Generator:
             metadata["ownerReferences"] = [owner | self._rng.choice(({}, {"controller": True}, {"name": ""}))]
         return body
 
-    def _preconditions(self, path: str, usually: float) -> Json:
-        """The version and the uid that are expected: mostly those that are."""
+    def _preconditions(self, path: str, usually: float, *, odd: bool = True) -> Json:
+        """The version and the uid that are expected: mostly those that are, perhaps what is no version."""
         found: Json = {}
         if self._chance(usually):
             found["resourceVersion"] = version_of(path, 0 if self._chance(0.85) else self._rng.randrange(1, 4))
-        elif self._chance(0.1):
+        elif odd and self._chance(0.1):
             found["resourceVersion"] = self._rng.choice(("1", "x", "0", ""))
         if self._chance(0.15):
             found["uid"] = uid_of(path) if self._chance(0.8) else "22222222-2222-4222-8222-222222222222"
@@ -194,7 +198,9 @@ class Generator:
         if self._chance(0.25):
             patch.setdefault("metadata", {}).update(self._preconditions(path, 0.5))
         if self._chance(0.03):
-            patch[self._rng.choice(("kind", "apiVersion", "nonsense"))] = "x"
+            key = self._rng.choice(("kind", "apiVersion", "nonsense"))
+            patch = {"metadata": patch.get("metadata", {})} if key in UNTYPED else patch
+            patch[key] = "x"
         return patch
 
     def _patch_metadata(self, metadata: Json) -> None:
@@ -303,6 +309,12 @@ class Generator:
 
     def _accept_one(self) -> str:
         return self._rng.choices((JSON, TABLE, PARTIAL, "application/yaml"), (88, 5, 5, 2))[0]
+
+
+def _leave_out_address(body: Json) -> None:
+    spec = body.get("spec")
+    if isinstance(spec, dict) and spec.get("clusterIP") in ADDRESSES:
+        del spec["clusterIP"]
 
 
 def _put(body: Json, pointer: str, value: Any) -> None:

@@ -1,4 +1,15 @@
-"""What random requests are made of: the kinds, good objects of each, fields to patch and to select by, and nonsense."""
+"""What random requests are made of: the kinds, good objects of each, fields to patch and to select by, and nonsense.
+
+What is left out, since the two servers answer differently and nobody lives by it:
+
+- what comes of the real one's controllers a while later: deleting namespaces, what becomes of CRDs and ServiceCIDRs;
+- `Foreground` and `Orphan` deletion, which wait for a garbage collector; server-side apply; protobuf;
+- a version that is no number in a PUT that may create, on which the real one fails (500);
+- another kind or apiVersion in a patch with anything else (`UNTYPED`);
+- a PUT to the status of a Service that is not there, of which the real one makes a Service without an address; a dry
+  run that names one of `ADDRESSES`, for it does not look up whether that is in use;
+- what comes after a request on which a handler of the real one died: a PUT that makes a Service headless may.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +38,11 @@ NONSENSE: tuple[Any, ...] = (
     *(0, 5, -1, 70000, 2**40, 1.5, True, False, [], {}, ["x"], [None], [5], {"x": "y"}, {"a": {"b": 1}}, [{}]),
 )
 FINALIZERS: tuple[list[str], ...] = ([], ["example.com/one"], ["example.com/one", "example.com/two"])
+UNTYPED = frozenset({"kind", "apiVersion"})
+"""Wrong in a patch of a custom resource, they keep Kubernetes from looking at types, and rules trip over what they do
+not expect, each in words of its own. So nothing else of the object is patched with these."""
+ADDRESSES = ("10.96.0.40", "10.96.0.41", "10.96.0.42")
+"""Which Services ask for."""
 LATER = "2026-01-01T00:00:05.000000Z"
 
 
@@ -47,6 +63,8 @@ class Kind:
     """By fields."""
     verbs: frozenset[str] = ALL_VERBS
     strategic: bool = True
+    creates: bool = False
+    """Whether PUT makes what is not there."""
     put_status: bool = True
     """Whether PUT goes to /status as well."""
     only_dry: frozenset[str] = frozenset()
@@ -142,7 +160,7 @@ def _service(rng: Random, name: str) -> Json:
         (
             {"ports": ports},
             {"ports": ports, "selector": {"app": "x"}},
-            {"ports": ports, "clusterIP": rng.choice(("10.96.0.40", "10.96.0.41"))},
+            {"ports": ports, "clusterIP": rng.choice(ADDRESSES[:2])},
             {"ports": ports, "clusterIP": "None"},
             {"clusterIP": "None", "selector": {"app": "x"}},
             {"type": "ExternalName", "externalName": "example.com"},
@@ -270,6 +288,7 @@ KINDS = {
             "/spec/leaseDurationSeconds": (15, 0),
             "/spec/leaseTransitions": (1, -1),
         },
+        creates=True,
         weight=15,
     ),
     "services": Kind(
@@ -277,7 +296,7 @@ KINDS = {
         "/api/v1/namespaces/{namespace}-services/services",
         _service,
         values={
-            "/spec/clusterIP": ("10.96.0.42", "None", "", "10.97.0.1"),
+            "/spec/clusterIP": (ADDRESSES[2], "None", "", "10.97.0.1"),
             "/spec/type": ("ClusterIP", "ExternalName", "NodePort"),
             "/spec/externalName": ("example.com", ""),
             "/spec/selector": ({"app": "y"}, {}),
@@ -289,6 +308,7 @@ KINDS = {
         selectors=("spec.type=ClusterIP", "spec.clusterIP=None"),
         # Of a Service that is not there, Kubernetes makes one of it, without the address that it needs.
         put_status=False,
+        creates=True,
         weight=20,
     ),
     "core-events": Kind(
@@ -297,6 +317,7 @@ KINDS = {
         names=("e", "f", "g"),
         values={"/count": (2, 5), "/lastTimestamp": ("2026-01-01T00:00:09Z",), "/message": ("Other",)},
         selectors=("involvedObject.name=n", "reason=Why", "type!=Normal", "involvedObject.kind=Pod"),
+        creates=True,
         weight=8,
     ),
     "events": Kind(
@@ -305,6 +326,7 @@ KINDS = {
         names=("e", "f", "g"),
         values={"/series": ({"count": 2, "lastObservedTime": LATER},), "/note": ("Other",), "/deprecatedCount": (4,)},
         selectors=("regarding.name=n", "reason=Why", "type!=Normal"),
+        creates=True,
         weight=8,
     ),
     "namespaces": Kind(

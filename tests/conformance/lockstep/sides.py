@@ -141,8 +141,8 @@ class Side:
     # --- what is compared ---
 
     def _label(self, kind: str, value: str) -> str:
-        found: int = sum(1 for each, _ in self._labels if each == kind)
-        return self._labels.setdefault((kind, value), f"<{kind} {found}>")
+        found = {label for (each, _), label in self._labels.items() if each == kind}  # of which some have two values
+        return self._labels.setdefault((kind, value), f"<{kind} {len(found)}>")
 
     def _normal(self, value: Any, key: str = "") -> Any:
         if isinstance(value, dict):
@@ -151,7 +151,7 @@ class Side:
             return [self._normal(each, key) for each in value]
         if isinstance(value, str):
             return self._string(value, key)
-        return self._label("port", str(value)) if key == "nodePort" and value else value
+        return "<port>" if key == "nodePort" and value else value
 
     def _object(self, value: Json) -> Json:
         value = {key: each for key, each in value.items() if key != "managedFields"}
@@ -194,7 +194,7 @@ class Side:
             (_VERSION, lambda found: found[1] + self._label("version", found[2])),
             (_UID, lambda found: self._label("uid", found[0])),
             (_ADDRESS, lambda found: self._label("address", found[0])),
-            (_NODE_PORT, lambda found: self._label("port", found[0])),
+            (_NODE_PORT, lambda _: "<port>"),
             (_GENERATED, lambda found: f"{found[1]}<random>"),
         ]
         for pattern, replaced in rules:

@@ -161,6 +161,7 @@ def _part_faults(version: Json, parts: Sequence[str], path: str) -> Iterator[Fau
     where = _COMMON_SCHEMA if path == "spec" else f"{path}.schema.openAPIV3Schema"
     schema, found = _checked(version.get("schema", {}).get("openAPIV3Schema"), where)
     if "schema" in parts:
+        yield from _root_faults(version, where)
         yield from found
     if "subresources" in parts and "scale" in version.get("subresources", {}):
         yield faults.forbidden(f"{path}.subresources.scale", "this subresource is not known here")
@@ -169,6 +170,14 @@ def _part_faults(version: Json, parts: Sequence[str], path: str) -> Iterator[Fau
             yield from _column_faults(column, f"{path}.additionalPrinterColumns[{at}]")
     if "selectableFields" in parts and schema is not None:
         yield from _selector_faults(version.get("selectableFields", ()), schema, f"{path}.selectableFields")
+
+
+def _root_faults(version: Json, where: str) -> Iterator[Fault]:
+    """What a status of its own asks of the whole object."""
+    kind = version.get("schema", {}).get("openAPIV3Schema", {}).get("type", "object")
+    if "status" in version.get("subresources", {}) and kind != "object":
+        why = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
+        yield faults.invalid(f"{where}.type", kind, why)
 
 
 def _checked(definition: Json | None, where: str) -> tuple[Schema | None, list[Fault]]:

@@ -56,7 +56,8 @@ def unknown(schema: Any, path: str) -> list[str]:
     strange = [f"{path}.{name}" for name in schema if name not in KEYWORDS and name not in _ANY]
     for name in [name for name in schema if name not in KEYWORDS and name not in _ANY]:
         del schema[name]
-    for at, rule in enumerate(schema.get(_RULES) or ()):
+    rules = schema.get(_RULES)
+    for at, rule in enumerate(rules if isinstance(rules, list) else ()):
         if isinstance(rule, dict):
             strange += [f"{path}.{_RULES}[{at}].{name}" for name in rule if name not in _RULE]
             schema[_RULES][at] = {name: value for name, value in rule.items() if name in _RULE}

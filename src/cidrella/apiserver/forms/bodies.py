@@ -135,6 +135,11 @@ def _from_protobuf(data: bytes) -> Json | None:
 
 def _from_yaml(data: bytes) -> bytes:
     try:
-        return encode(yaml.load(data, _Loader))  # noqa: S506 -- a safe loader
+        # A few hundred bytes of aliases can stand for any number of gigabytes.
+        aliased = any(isinstance(each, yaml.AliasEvent) for each in yaml.parse(data, _Loader))
+        loaded = None if aliased else encode(yaml.load(data, _Loader))  # noqa: S506 -- a safe loader
     except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:
         raise UnreadableError(f"yaml: {' '.join(str(error).split())}") from None
+    if loaded is None:
+        raise UnreadableError("yaml: aliases are not supported")
+    return loaded

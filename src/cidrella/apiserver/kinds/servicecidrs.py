@@ -29,7 +29,11 @@ DEFINITION: Final = shapes.whole(
         "spec": shapes.record(
             "ServiceCIDRSpec",
             "Which ranges.",
-            {"cidrs": shapes.texts("One, or one of each family. They stay; a second family may be added.")},
+            {
+                "cidrs": shapes.texts(
+                    "One, or one of each family. They stay; a second family may be added.", nullable=True
+                )
+            },
         ),
         "status": shapes.record("ServiceCIDRStatus", "What becomes of them.", {"conditions": shapes.CONDITIONS}),
     },
@@ -57,7 +61,7 @@ class ServiceCIDRs(BuiltIn):
         before, after = old["spec"].get("cidrs", []), new["spec"].get("cidrs", [])
         found = finalizer_faults(new["metadata"])
         if len(before) != len(after) and (len(before), len(after)) != (1, 2):
-            return [*found, invalid("spec.cidrs", after or None, _IMMUTABLE)]
+            return [*found, invalid("spec.cidrs", new["spec"].get("cidrs"), _IMMUTABLE)]
         found += [
             invalid(f"spec.cidrs[{place}]", each, _IMMUTABLE)
             for place, each in enumerate(after[: len(before)])

@@ -132,17 +132,17 @@ def create_faults(
     return found + _common_faults(metadata, _content_faults(metadata), namespaced=namespaced)
 
 
-def update_faults(new: Json, old: Json, *, namespaced: bool) -> list[Fault]:
+def update_faults(new: Json, old: Json, *, namespaced: bool, twice: bool = True) -> list[Fault]:
     """What is wrong with the metadata of an object that is replaced, after `keep`.
 
-    The real server looks twice, once for all kinds and once for each, and names twice what it finds twice: clients see
-    that in the causes, though not in the message.
+    The real server looks twice, once for all kinds and once for each, but for events, and names twice what it finds
+    twice: clients see that in the causes, though not in the message.
     """
     beginning = new.get("generateName", "")
     found = [invalid("metadata.generateName", beginning, why) for why in path_faults(beginning)]
     content = _content_faults(new)
     changes = _change_faults(new, old) + content
-    return found + _common_faults(new, content, namespaced=namespaced) + changes + changes
+    return found + _common_faults(new, content, namespaced=namespaced) + changes * (1 + twice)
 
 
 def finalizer_faults(metadata: Json) -> list[Fault]:

@@ -81,8 +81,11 @@ class Schema:
         part alone are looked at.
         """
         found = self._conform(part, obj, old) if part else conform(self._root, obj, old)
-        if old is None or not repeated(self._root, old):
-            found += repeated(self._root, obj)
+        return found + self.rule_faults(obj, old, [*earlier, *found])
+
+    def rule_faults(self, obj: Json, old: Json | None, earlier: Sequence[Fault]) -> list[Fault]:
+        """The same without types and values: lists that repeat themselves, then the rules."""
+        found = repeated(self._root, obj) if old is None or not repeated(self._root, old) else []
         if not self._root.ruled:
             return found
         if not _BLOCKING.isdisjoint(each.reason for each in (*earlier, *found)):

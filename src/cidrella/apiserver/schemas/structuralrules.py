@@ -27,11 +27,11 @@ def structural_faults(schema: Json, path: str) -> Iterator[Fault]:
     """What keeps the schema of a whole object from being structural."""
     if not schema.get("type"):
         yield faults.required(f"{path}.type", "must not be empty at the root")
-    elif schema["type"] != "object":
+        return
+    if schema["type"] != "object":
         yield faults.invalid(f"{path}.type", schema["type"], "must be object at the root")
-    else:
-        yield from _node_faults(schema, path)
-        yield from _head_faults(schema.get("properties") or {}, path)
+    yield from _node_faults(schema, path)
+    yield from _head_faults(schema.get("properties") or {}, path)
 
 
 def _head_faults(properties: Json, path: str) -> Iterator[Fault]:

@@ -64,7 +64,7 @@ class Addressing:
     async def admit(self, new: Json, old: Json | None, *, dry_run: bool) -> Transaction:
         """As `ServiceAddresses` has it."""
         taken = Transaction()
-        if new["spec"]["type"] != EXTERNAL_NAME and "deletionTimestamp" not in new["metadata"]:
+        if new["spec"]["type"] != EXTERNAL_NAME:
             taken = await self._give_addresses(new, old, dry_run=dry_run)
         try:
             give_node_ports(new, self._others(new["metadata"]))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from cidrella.apiserver.resource import Resource
     from cidrella.apiserver.serving.calls import Answer, Call
     from cidrella.apiserver.serving.holdings import Holdings
+    from cidrella.apiserver.serving.intake import Mistyped
     from cidrella.apiserver.serving.paths import Target
 
     Json = dict[str, Any]
@@ -50,11 +51,14 @@ async def patch(holdings: Holdings, call: Call, target: Target, served: Served) 
         entry = holdings.get(resource, target)
         old = served.read(entry)
         change = _Patch(write, call, media)
-        new = change.applied(resource, typed(resource, old))
+        try:
+            new = change.applied(resource, typed(resource, old))
+        except RecursionError:
+            raise bad_request("exceeded max depth") from None
         intake.name_mismatch(new["metadata"], target.name)
         metadata.put_in_namespace(new["metadata"], target.namespace)
         try:
-            return await write.update(entry, old, new)
+            return await write.update(entry, old, new, change.mistyped)
         except StaleError:
             if change.names_version:
                 raise modified(resource, target.name) from None
@@ -80,6 +84,8 @@ class _Patch:
         self._warnings = call.warnings
         self._patch = _read(call.body, media)
         self._repeated = repeated(call.body, self._patch)
+        self.mistyped: Mistyped | None = None
+        """What the result says that it is, where that is wrong."""
 
     @property
     def names_version(self) -> bool:
@@ -106,7 +112,7 @@ class _Patch:
         try:
             self._warnings += self._strangers()
             if self._media != STRATEGIC:  # where that is not looked at
-                intake.check_patched_type(resource, new, body, self._holdings.knows)
+                self.mistyped = intake.check_patched_type(resource, new, body, self._holdings.knows)
             self._warnings += intake.take(resource, new, self._options.validation, self._repeated, kept=kept)
         except intake.DecodingError as error:
             told = _go_map(self._patch) if self._media == STRATEGIC else _shown(resource, {**decode(body), **kept})

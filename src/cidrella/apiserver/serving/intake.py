@@ -7,7 +7,7 @@ invalid (422), since there it is the result that cannot be read. The words after
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 from cidrella.apiserver.forms.bodies import summary
 from cidrella.apiserver.meta import objectmeta
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from cidrella.apiserver.resource import Resource
+    from cidrella.apiserver.words.statuses import Fault
 
     Json = dict[str, Any]
 
@@ -30,6 +31,18 @@ _SCHEME: Final = 'in scheme "pkg/runtime/scheme.go:111"'
 
 class DecodingError(ValueError):
     """An object cannot be read; why, in words that follow those of the refusal."""
+
+
+class Mistyped(NamedTuple):
+    """What a custom resource says that it is, and is not. That is told after all that refuses it otherwise."""
+
+    kind: str
+    group: str
+    fault: Fault
+
+    def refused(self, name: str, faults: Sequence[Fault] = ()) -> StatusError:
+        """The refusal of the object, with all that is wrong, if that is more."""
+        return invalid(self.kind, self.group, name, faults or [self.fault])
 
 
 def refused_body(resource: Resource, why: DecodingError, sent: Json) -> StatusError:
@@ -85,21 +98,22 @@ def _ordered(unknown: Iterable[str], order: Mapping[str, int]) -> list[str]:
     return sorted(unknown, key=lambda path: (order.get(_FIRST.split(path, 1)[0], 0), path))
 
 
-def check_type(resource: Resource, sent: Json, body: bytes, known: Callable[[str, str], bool]) -> None:
+def check_type(resource: Resource, sent: Json, body: bytes, known: Callable[[str, str], bool]) -> Mistyped | None:
     """Refuse what says that it is something else. `known`: whether there is a built-in kind of a version.
 
     Raises `StatusError`, or `DecodingError` for what has to be told as one.
     """
     kind, version = sent.get("kind"), sent.get("apiVersion")
     if resource.custom:
-        _check_custom(resource, sent, body)
-    elif kind in {None, "", resource.kind} and version in {None, "", resource.group_version}:
-        return
-    else:
+        return _check_custom(resource, sent, body)
+    if kind not in {None, "", resource.kind} or version not in {None, "", resource.group_version}:
         _refuse_type(resource, str(kind or resource.kind), str(version or resource.group_version), known)
+    return None
 
 
-def check_patched_type(resource: Resource, patched: Json, body: bytes, known: Callable[[str, str], bool]) -> None:
+def check_patched_type(
+    resource: Resource, patched: Json, body: bytes, known: Callable[[str, str], bool]
+) -> Mistyped | None:
     """Likewise of the result of a patch. A built-in may lose its kind, and nothing is known of it without a version."""
     kind, version = patched.get("kind"), patched.get("apiVersion")
     for name, value in (("kind", kind), ("apiVersion", version)):
@@ -107,31 +121,27 @@ def check_patched_type(resource: Resource, patched: Json, body: bytes, known: Ca
             told = f"json: cannot unmarshal {json_kind(value)} into Go struct field .{name} of type string"
             raise DecodingError(f"couldn't get version/kind; json parse error: {told}")
     if resource.custom:
-        _check_patched_custom(resource, patched, body)
-    elif not version:
+        return _check_patched_custom(resource, patched, body)
+    if not version:
         patched.get("metadata", {}).pop("name", None)
     elif (kind or resource.kind, version) != (resource.kind, resource.group_version):
         _refuse_type(resource, str(kind or resource.kind), version, known)
+    return None
 
 
-def _check_patched_custom(resource: Resource, patched: Json, body: bytes) -> None:
+def _check_patched_custom(resource: Resource, patched: Json, body: bytes) -> Mistyped | None:
     kind, version = patched.get("kind"), patched.get("apiVersion")
     if not kind:
         raise DecodingError(f"Object 'Kind' is missing in '{body.decode(errors='replace')}'")
-    metadata = patched.get("metadata")
-    name = metadata.get("name") if isinstance(metadata, dict) else None
-    if not name:
-        return  # which is told first
-    group = str(version).rpartition("/")[0]
-    if kind != resource.kind:
-        fault = invalid_value("kind", kind, f"must be {resource.kind}")
-        raise invalid(str(kind), group, name, [fault])
-    if version != resource.group_version:
-        fault = invalid_value("apiVersion", version, f"must be {resource.group_version}")
-        raise invalid(resource.kind, group, name, [fault])
+    if kind == resource.kind and version == resource.group_version:
+        return None
+    field, said, is_ = ("kind", kind, resource.kind)
+    if kind == resource.kind:
+        field, said, is_ = ("apiVersion", version, resource.group_version)
+    return Mistyped(kind, str(version).rpartition("/")[0], invalid_value(field, said, f"must be {is_}"))
 
 
-def _check_custom(resource: Resource, sent: Json, body: bytes) -> None:
+def _check_custom(resource: Resource, sent: Json, body: bytes) -> Mistyped | None:
     kind, version = sent.get("kind"), sent.get("apiVersion")
     if not kind or not isinstance(kind, str):
         why = f"Object 'Kind' is missing in '{body.decode(errors='replace')}'"
@@ -143,8 +153,8 @@ def _check_custom(resource: Resource, sent: Json, body: bytes) -> None:
         told = f"the API version in the data ({version or ''}) does not match the expected API version"
         raise bad_request(f"{told} ({resource.group_version})")
     if kind != resource.kind:
-        name = (sent.get("metadata") or {}).get("name", "")
-        raise invalid(kind, resource.group, name, [invalid_value("kind", kind, f"must be {resource.kind}")])
+        return Mistyped(kind, resource.group, invalid_value("kind", kind, f"must be {resource.kind}"))
+    return None
 
 
 def _refuse_type(resource: Resource, kind: str, version: str, known: Callable[[str, str], bool]) -> NoReturn:

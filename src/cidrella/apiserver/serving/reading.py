@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cidrella.apiserver.forms import rendering
@@ -73,9 +73,9 @@ def page_of(holdings: Holdings, target: Target, served: Served, options: ListOpt
     entries, version = _continued(holdings, target, served, options) or _begun(holdings, target, served, options)
     found = selection.of(entries)
     metadata: Json = {"resourceVersion": str(version)}
-    rest = len(found) - limit if limit else 0
-    if rest > 0:
-        found = found[:limit]
+    found = found[:limit] if limit else found
+    by_name = selection.name is not None and (target.namespace or not served.resource.namespaced)
+    if found and len(found) == limit and not by_name and (rest := _after(entries, found[-1])):
         start = found[-1].path.removeprefix(f"{target.namespace}/" if target.namespace else "")
         metadata["continue"] = tokens.after(version, start).text()
         if selection.everything:
@@ -124,6 +124,11 @@ def _entries(holdings: Holdings, served: Served, namespace: str, version: int) -
 def _is_uncached(served: Served) -> bool:
     """Whether the real server has no cache for a kind, which shows in what it says: events."""
     return served.resource.lifetime > 0
+
+
+def _after(entries: list[Entry], last: Entry) -> int:
+    """How many follow one, selected or not: the real server stops there, and does not know which are."""
+    return len(entries) - bisect_right(entries, last.path, key=_path)
 
 
 def _path(entry: Entry) -> str:

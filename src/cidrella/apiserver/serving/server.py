@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import structlog
@@ -48,6 +49,10 @@ STALLED: Final = 30.0
 """Seconds after which one who does not read what is told is cut off."""
 _KEPT: Final = 120.0
 """Seconds that a connection may be idle: longer than Go's clients keep one (90)."""
+_WARNINGS_MAX: Final = 64
+"""In a reply; what is more is left out, for clients take a hundred headers at most."""
+_WARNINGS_LENGTH: Final = 4096
+"""Characters of all of them together, likewise."""
 _UNCACHED: Final = {"Cache-Control": "no-cache, private"}
 
 _log = structlog.get_logger()
@@ -164,6 +169,7 @@ class ApiServer(Listener):
                     async with asyncio.timeout(STALLED):
                         if line:
                             await response.write(line)
+                    del line  # what there was at the beginning may be large, and the next may be long in coming
         except (ConnectionError, TimeoutError):  # whoever watched has gone, or does not read
             if request.transport is not None:
                 request.transport.abort()
@@ -184,7 +190,11 @@ async def _body(request: web.Request) -> bytes:
 
 def _reply(answer: Answer, warnings: Iterable[str]) -> web.Response:
     reply = web.Response(status=answer.code, body=answer.body, headers={"Content-Type": answer.media, **_UNCACHED})
-    for warning in dict.fromkeys(warnings):
+    room = _WARNINGS_LENGTH
+    for warning in islice(dict.fromkeys(warnings), _WARNINGS_MAX):
+        room -= len(warning)
+        if room < 0:
+            break
         escaped = warning.replace("\\", "\\\\").replace('"', '\\"')
         reply.headers.add("Warning", f'299 - "{escaped}"')
     return reply

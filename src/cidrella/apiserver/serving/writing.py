@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from cidrella.apiserver.resource import Resource
     from cidrella.apiserver.serving.calls import Call
     from cidrella.apiserver.serving.holdings import Holdings
+    from cidrella.apiserver.serving.intake import Mistyped
     from cidrella.apiserver.serving.options import WriteOptions
     from cidrella.apiserver.serving.paths import Target
     from cidrella.apiserver.store.entries import Entry
@@ -57,8 +58,10 @@ _SERVICES: Final = "services"
 async def create(holdings: Holdings, call: Call, target: Target, served: Served) -> Answer:
     """A new object."""
     write = Write.asked(holdings, call, target, served)
-    obj = _take_body(holdings, call, served.resource, write.options)
+    obj, mistyped = _take_body(holdings, call, served.resource, write.options)
     metadata.put_in_namespace(obj["metadata"], target.namespace)
+    if mistyped:
+        raise mistyped.refused(obj["metadata"].get("name", ""))
     return await write.create(obj)
 
 
@@ -66,7 +69,7 @@ async def replace(holdings: Holdings, call: Call, target: Target, served: Served
     """Another state of an object, or, of some kinds, a new one."""
     resource = served.resource
     write = Write.asked(holdings, call, target, served)
-    obj = _take_body(holdings, call, resource, write.options)
+    obj, mistyped = _take_body(holdings, call, resource, write.options)
     found = obj["metadata"]
     intake.name_mismatch(found, target.name)
     metadata.put_in_namespace(found, target.namespace)
@@ -83,7 +86,7 @@ async def replace(holdings: Holdings, call: Call, target: Target, served: Served
         if entry is None:
             return await write.create(obj, found.pop("resourceVersion", ""))
         try:
-            return await write.update(entry, old, decode(encode(obj)))
+            return await write.update(entry, old, decode(encode(obj)), mistyped)
         except StaleError:
             if parse_version(found.get("resourceVersion", "")):
                 raise modified(resource, target.name) from None
@@ -130,7 +133,7 @@ class Write:
                 return self._answer(201, entry, new)
         raise refused
 
-    async def update(self, entry: Entry, old: Json, new: Json) -> Answer:
+    async def update(self, entry: Entry, old: Json, new: Json, mistyped: Mistyped | None = None) -> Answer:
         """Put an object in the place of the one that is there. Raises StaleError if that is another one by now."""
         resource = self.served.resource
         strategy = resource.strategy
@@ -139,7 +142,12 @@ class Write:
         prepare = strategy.prepare_status if self.target.part == STATUS else strategy.prepare_update
         prepare(new, old)
         async with self._addresses(new, old, dry_run=self.options.dry_run):
-            faults = metadata.update_faults(new["metadata"], old["metadata"], namespaced=resource.namespaced)
+            twice = not resource.lifetime and mistyped is None
+            found = new["metadata"], old["metadata"]
+            faults = metadata.update_faults(*found, namespaced=resource.namespaced, twice=twice)
+            if mistyped and not self.target.part:
+                faults.append(mistyped.fault)
+                raise mistyped.refused(self.target.name, faults + resource.schema.rule_faults(new, old, faults))
             if resource.custom:
                 faults += resource.schema.validate(new, old, faults, part=self.target.part)
             _refuse(resource, new, faults, strategy.validate_update(new, old))
@@ -162,10 +170,12 @@ class Write:
             if resource.custom:
                 faults += resource.schema.validate(new, None, faults)
             _refuse(resource, new, faults, resource.strategy.validate_create(new))
-            if version.isdigit() and int(version) and (free or not self.options.dry_run):
+            if version.isdigit() and int(version) and not self.options.dry_run:
                 raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
             if not free:
                 raise ExistsError(path)
+            # It may have gone while addresses were given; from here on nobody can come between.
+            self.holdings.check_namespace(self.served, self.target, found.get("name", ""))
             return None if self.options.dry_run else self.holdings.create(resource, path, new)
 
     def _store(self, entry: Entry, new: Json, old: Json) -> Entry | None:
@@ -202,11 +212,11 @@ class Write:
         resource = self.served.resource
         refused = already_exists(resource.plural, resource.group, found["name"])
         entry = self.holdings.find(resource, self.target._replace(name=found["name"]))
+        if entry and "deletionTimestamp" in entry.read()["metadata"]:
+            refused.message = f"object is being deleted: {refused.message}"
         if found.get("generateName"):
             refused.message += ", the server was not able to generate a unique name for the object"
             refused.details = {**(refused.details or {}), "retryAfterSeconds": 1}
-        elif entry and "deletionTimestamp" in entry.read()["metadata"]:
-            refused.message = f"object is being deleted: {refused.message}"
         return refused
 
     def _answer(self, code: int, entry: Entry | None, obj: Json) -> Answer:
@@ -237,15 +247,17 @@ def modified(resource: Resource, name: str) -> StatusError:
     return conflict(resource.plural, resource.group, name, MODIFIED)
 
 
-def _take_body(holdings: Holdings, call: Call, resource: Resource, options: WriteOptions) -> Json:
+def _take_body(
+    holdings: Holdings, call: Call, resource: Resource, options: WriteOptions
+) -> tuple[Json, Mistyped | None]:
     sent = read_object(call, resource.kind)
     said: Json = {name: sent.obj[name] for name in sent.obj if name in {"kind", "apiVersion"}}
     try:
-        intake.check_type(resource, sent.obj, call.body, holdings.knows)
+        mistyped = intake.check_type(resource, sent.obj, call.body, holdings.knows)
         call.warnings += intake.take(resource, sent.obj, options.validation, sent.repeated)
     except intake.DecodingError as error:
         raise intake.refused_body(resource, error, said) from None
-    return sent.obj
+    return sent.obj, mistyped
 
 
 def _check_version(resource: Resource, found: Json, entry: Entry) -> None:

@@ -15,7 +15,7 @@ import asyncio
 import os
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -148,6 +148,10 @@ def _opened(directory: Path) -> tuple[sqlite3.Connection, int]:
     """The database, ours alone, with its tables; and the latest version. Raises DataDirError."""
     _make(directory)
     try:
+        with suppress(FileExistsError):
+            # Others have no business in it; what SQLite puts beside it has the same mode. One that is there is left
+            # alone: to close a file gives up every lock that this process has on it.
+            os.close(os.open(directory / FILE, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         # Locks are not waited for: who has the database has it for long.
         database = sqlite3.connect(directory / FILE, timeout=0, isolation_level=None, check_same_thread=False)
         with ExitStack() as undo:
@@ -156,6 +160,8 @@ def _opened(directory: Path) -> tuple[sqlite3.Connection, int]:
             undo.pop_all()
     except sqlite3.Error as error:
         raise DataDirError(_reason(error, directory)) from error
+    except OSError as error:
+        raise DataDirError(f"{directory / FILE} cannot be used: {error.strerror}") from error
     return database, version
 
 
@@ -190,8 +196,11 @@ def _prepare(database: sqlite3.Connection, file: Path) -> int:
     elif database.execute("PRAGMA user_version").fetchone()[0] != _FORMAT:
         raise DataDirError(f"{file} was written by another version of Cidrella")
     database.execute("COMMIT")
-    version: int = database.execute("SELECT version FROM latest").fetchone()[0]
-    return version
+    latest = database.execute("SELECT version FROM latest").fetchone()
+    highest = database.execute("SELECT max(version) FROM object").fetchone()[0] or 0
+    if latest is None or not isinstance(latest[0], int) or not isinstance(highest, int) or latest[0] < highest:
+        raise DataDirError(f"{file} is damaged: the versions in it make no sense")
+    return latest[0]
 
 
 def _reason(error: sqlite3.Error, directory: Path) -> str:

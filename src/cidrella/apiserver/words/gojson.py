@@ -35,6 +35,8 @@ def why(data: bytes) -> str:
         return _words(text, error)
     except RecursionError:
         return "exceeded max depth"
+    except ValueError:
+        return "a number of too many digits"
     return ""
 
 
