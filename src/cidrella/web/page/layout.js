@@ -3,32 +3,39 @@
 // Ranges differ so much in size that areas in proportion would show only the largest. So a tile has one of two sizes,
 // by how many blocks its range has beside the others of its family; with very many tiles all are alike.
 
-const ASPECT = 2; // a tile's width to its height
-const HEADING = 26;
-const SECTION_GAP = 10;
+const HEADING = 28;
+const SECTION_GAP = 12;
 const CAPTION = 0.2; // a tile's caption beside its height, at most CAPTION_MAX
-const CAPTION_MAX = 20;
-const GAP = 0.06; // between tiles, beside a tile's width, at most GAP_MAX
-const GAP_MAX = 14;
+const CAPTION_MAX = 22;
+const GAP = 0.08; // between tiles, beside a tile's width, at most GAP_MAX
+const GAP_MAX = 16;
+const FLATTEST = 2.8; // a tile's width to its height
+const TALLEST = 1.6;
 const ALIKE_FROM = 40; // tiles in a section
 const LARGE_WITHIN = 3; // bits below the range with the most blocks
+const ABREAST_UP_TO = 12; // tiles in all, for sections to lie side by side
+const ABREAST_WIDTH = 640;
 
 /**
  * Put sections of tiles into a viewport. A section is { title, tiles }, a tile has `blockBits`; each tile is given
- * `box`, the whole, and `body`, where blocks are drawn; each section `y`. In CSS pixels of a view that is not zoomed.
+ * `box`, the whole, and `body`, where blocks are drawn; each section `x`, `y` and `heading`, its height. In CSS pixels
+ * of a view that is not zoomed.
  */
 export function layout(sections, width, height) {
-  const filled = sections.filter((section) => section.tiles.length);
-  for (const section of filled) sizes(section.tiles);
-  const largest = Math.max(1, ...filled.flatMap((section) => section.tiles.map((tile) => tile.span)));
-  let low = 4;
-  let high = width / largest;
-  for (let round = 0; round < 24; round++) {
-    const unit = (low + high) / 2;
-    if (heightOf(filled, unit, width) <= height) low = unit;
-    else high = unit;
+  for (const section of sections) sizes(section.tiles);
+  const all = sections.reduce((sum, section) => sum + section.tiles.length, 0);
+  if (sections.length < 2 || all > ABREAST_UP_TO || width < ABREAST_WIDTH) {
+    stack(sections, 0, width, height);
+    return;
   }
-  arrange(filled, Math.min(low, width / largest), width);
+  const weights = sections.map((section) => Math.max(Math.sqrt(cells(section.tiles)), 1));
+  const sum = weights.reduce((one, two) => one + two);
+  let x = 0;
+  sections.forEach((section, at) => {
+    const share = (width * weights[at]) / sum;
+    stack([section], x, at === sections.length - 1 ? share : share - SECTION_GAP, height);
+    x += share;
+  });
 }
 
 function sizes(tiles) {
@@ -38,20 +45,31 @@ function sizes(tiles) {
   if (tiles.every((tile) => tile.span === 2)) for (const tile of tiles) tile.span = 1;
 }
 
-function heightOf(sections, unit, width) {
-  return sections.reduce((sum, section) => sum + HEADING + rows(section.tiles, unit, width) * tall(unit) + SECTION_GAP, 0);
+function cells(tiles) {
+  return tiles.reduce((sum, tile) => sum + tile.span ** 2, 0);
 }
 
-function tall(unit) {
-  return unit / ASPECT + Math.min((CAPTION * unit) / ASPECT, CAPTION_MAX);
-}
-
-function rows(tiles, unit, width) {
-  return pack(tiles, columnsOf(unit, width)).rows;
-}
-
-function columnsOf(unit, width) {
-  return Math.max(1, Math.floor(width / unit + 1e-6));
+/** Sections below each other: as many columns as make the tiles largest. */
+function stack(sections, x, width, height) {
+  const room = height - sections.length * HEADING - (sections.length - 1) * SECTION_GAP;
+  const most = Math.max(...sections.map((section) => cells(section.tiles)));
+  let best = null;
+  for (let columns = 1; columns <= Math.max(most, 2); columns += Math.ceil(columns / 16)) {
+    const packed = sections.map((section) => pack(section.tiles, columns));
+    const rows = packed.reduce((sum, each) => sum + each.rows, 0);
+    let unit = width / columns;
+    let step = room / rows;
+    if (unit < step * TALLEST) step = unit / TALLEST;
+    else unit = Math.min(unit, step * FLATTEST);
+    if (!best || unit * step > best.unit * best.step) best = { unit, step, packed };
+  }
+  let y = 0;
+  sections.forEach((section, at) => {
+    Object.assign(section, { x, y, heading: HEADING });
+    const { places, rows } = best.packed[at];
+    section.tiles.forEach((tile, index) => put(tile, places[index], best, x, y + HEADING));
+    y += HEADING + rows * best.step + SECTION_GAP;
+  });
 }
 
 /** The cells that tiles take in a grid of columns: each the first place that is free, from the top. */
@@ -86,21 +104,14 @@ function find(taken, row, span, columns) {
   return -1;
 }
 
-function arrange(sections, unit, width) {
-  const step = tall(unit);
-  let y = 0;
-  for (const section of sections) {
-    section.y = y;
-    section.heading = HEADING;
-    const { places, rows: count } = pack(section.tiles, columnsOf(unit, width));
-    section.tiles.forEach((tile, at) => put(tile, places[at], unit, step, y + HEADING));
-    y += HEADING + count * step + SECTION_GAP;
-  }
-}
-
-function put(tile, place, unit, step, top) {
+function put(tile, place, { unit, step }, left, top) {
   const gap = Math.min(GAP * unit, GAP_MAX);
-  const box = { x: place.column * unit, y: top + place.row * step, w: place.span * unit - gap, h: place.span * step - gap };
+  const box = {
+    x: left + place.column * unit,
+    y: top + place.row * step,
+    w: place.span * unit - gap,
+    h: place.span * step - gap,
+  };
   const caption = Math.min(CAPTION * box.h, CAPTION_MAX);
   tile.box = box;
   tile.body = { x: box.x, y: box.y + caption, w: box.w, h: box.h - caption };
