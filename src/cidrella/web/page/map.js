@@ -1,0 +1,317 @@
+// The map: the picture, the camera, what is pointed at and what is chosen. How people get at it is in mapinput.js.
+
+import { Camera } from "./camera.js";
+import { setText } from "./dom.js";
+import { beforeNextFrame } from "./frame.js";
+import { layout } from "./layout.js";
+import { Painter } from "./paint.js";
+import { Picture } from "./picture.js";
+import { describe, placesOf, thingOf, usedShare } from "./things.js";
+import { percent, plural } from "./words.js";
+
+const NEAR = 0.22; // how much of the view a block fills that was flown to
+const LEGIBLE = 26; // pixels wide, from which a block can be walked to without coming closer
+const TOUCHED = 4; // pixels around a tiny block that still mean it
+const PULSES = 60; // at once
+const PULSE_KEPT = 1500; // milliseconds
+const STEP = 90; // pixels that a key pans
+
+export class MapView {
+  /** Elements by name; `changed()` when something was chosen, or nothing; `say(text)` for those who do not see it. */
+  constructor(elements, store, palette, { changed, say }) {
+    Object.assign(this, elements, { store, palette, changed, say });
+    this.picture = new Picture();
+    this.sections = [];
+    this.painter = new Painter(this.base, this.overlay, palette);
+    this.camera = new Camera(() => this.moved());
+    this.pointed = null;
+    this.chosen = null;
+    this.pulses = [];
+    this.size = { width: 0, height: 0 };
+    this.drawBase = () => this.paint();
+    this.drawOverlay = (now) => this.paintOverlay(now);
+    new ResizeObserver(() => this.resize()).observe(this.stage);
+  }
+
+  // What there is ----------------------------------------------------------------------------------------------------
+
+  /** Everything is new. */
+  load() {
+    this.palette.assign(poolsByAddress(this.store));
+    this.picture.build(this.store);
+    this.pulses = [];
+    this.arrange();
+  }
+
+  /** A change was taken in: what `Store.apply` returned. */
+  update(done) {
+    const { picture, store } = this;
+    const reshaped = (done.ranges || done.pools.length > 0) && picture.differs(store);
+    if (reshaped) {
+      this.palette.assign(poolsByAddress(store));
+      picture.build(store);
+    } else {
+      for (const [before, after] of done.nodes) after ? picture.setNode(after) : picture.removeNode(before.name);
+      for (const [before, after] of done.services) after ? picture.setService(after) : picture.removeService(before.address);
+    }
+    for (const [before, after] of done.nodes) {
+      if (after?.blocks.length && !before?.blocks.length) this.pulse(picture.byNode.get(after.name) ?? []);
+    }
+    if (reshaped || picture.takeGrown()) this.arrange();
+    else this.annotate();
+    this.redraw();
+  }
+
+  pulse(blocks) {
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches || document.hidden) return;
+    const began = performance.now();
+    this.pulses.push(...blocks.map((block) => ({ block, began })));
+    this.pulses = this.pulses.slice(-PULSES);
+  }
+
+  arrange() {
+    this.picture.takeGrown();
+    this.sections = this.picture.sections;
+    const { width, height } = this.size;
+    if (width && this.sections.length) layout(this.sections, width, height);
+    this.annotate();
+    this.redraw();
+  }
+
+  /** What stands beside the ranges' names. */
+  annotate() {
+    for (const section of this.sections) {
+      section.note = plural(section.tiles.length, "range");
+      for (const tile of section.tiles) {
+        tile.title = titleOf(tile);
+        const share = usedShare(tile, this.store);
+        tile.note = share === null ? null : { text: share >= 1 ? "full" : `${percent(share)} used`, bad: share >= 1 };
+      }
+    }
+  }
+
+  resize() {
+    const width = this.stage.clientWidth;
+    const height = this.stage.clientHeight;
+    if (!width || !height || (width === this.size.width && height === this.size.height)) return;
+    this.size = { width, height };
+    this.painter.resize(width, height, window.devicePixelRatio || 1);
+    this.camera.resize(width, height);
+    this.arrange();
+  }
+
+  recolour() {
+    if (this.size.width) this.painter.recolour();
+    this.redraw();
+  }
+
+  // Drawing ----------------------------------------------------------------------------------------------------------
+
+  redraw() {
+    beforeNextFrame(this.drawBase);
+    beforeNextFrame(this.drawOverlay);
+  }
+
+  moved() {
+    this.overlay.dataset.zoomed = this.camera.zoomed;
+    this.hideTooltip();
+    this.redraw();
+  }
+
+  paint() {
+    if (!this.size.width) return;
+    this.painter.draw(this.sections, this.camera, getComputedStyle(this.stage).backgroundColor);
+    setText(this.where, this.whereabouts());
+    this.painted?.();
+  }
+
+  paintOverlay(now) {
+    if (!this.size.width) return;
+    this.pulses = this.pulses.filter((pulse) => now - pulse.began < PULSE_KEPT);
+    const marks = [...this.marks(this.pointed, "pointed"), ...this.marks(this.chosen, "chosen")];
+    const pulses = this.pulses.map(({ block, began }) => ({ rect: worldOf(block), began }));
+    if (this.painter.drawOverlay(this.camera, marks, pulses, now)) beforeNextFrame(this.drawOverlay);
+  }
+
+  marks(thing, kind) {
+    return placesOf(thing, this.picture).map((place) => ({ rect: worldOf(place), kind }));
+  }
+
+  /** The range in the middle of the view, where it is not all of them. */
+  whereabouts() {
+    if (!this.camera.zoomed) return "";
+    const { x, y } = this.camera.toWorld(this.size.width / 2, this.size.height / 2);
+    const tile = this.tileAt(x, y);
+    return tile ? [tile.text, tile.title].filter(Boolean).join(" · ") : "";
+  }
+
+  // Pointing ---------------------------------------------------------------------------------------------------------
+
+  tileAt(x, y) {
+    return this.picture.tiles.find(({ box }) => box && x >= box.x && y >= box.y && x < box.x + box.w && y < box.y + box.h);
+  }
+
+  /** The thing at a point of the view; null between ranges. */
+  thingAt(screenX, screenY) {
+    const { x, y } = this.camera.toWorld(screenX, screenY);
+    const tile = this.tileAt(x, y);
+    if (!tile) return null;
+    const { body } = tile;
+    if (y < body.y) return { kind: "range", range: tile.text };
+    const insideX = (x - body.x) / body.w;
+    const insideY = (y - body.y) / body.h;
+    const block = tile.blockAt(insideX, insideY) ?? this.tinyAt(tile, screenX, screenY);
+    if (block) return thingOf(block);
+    return { kind: "free", prefix: this.freeAt(tile, insideX, insideY) };
+  }
+
+  /** A block that is drawn larger than it is, near a point. */
+  tinyAt(tile, screenX, screenY) {
+    let nearest = null;
+    let least = TOUCHED;
+    for (const block of tile.blocks) {
+      const { x, y, w, h } = this.camera.toScreen(worldOf(block));
+      if (w > TOUCHED && h > TOUCHED) continue;
+      const distance = Math.max(Math.abs(x + w / 2 - screenX) - w / 2, Math.abs(y + h / 2 - screenY) - h / 2);
+      if (distance < least) [nearest, least] = [block, distance];
+    }
+    return nearest;
+  }
+
+  freeAt(tile, x, y) {
+    for (const area of [...tile.areas].reverse()) {
+      const prefix = tile.grid.at(x, y, area.blockSize);
+      if (area.prefix.contains(prefix)) return prefix;
+    }
+    return tile.grid.at(x, y, tile.blockLength);
+  }
+
+  point(x, y) {
+    this.pointed = this.thingAt(x, y);
+    const words = this.pointed && describe(this.pointed, this.store, this.picture);
+    if (words) this.showTooltip(words, x, y);
+    else this.hideTooltip();
+    beforeNextFrame(this.drawOverlay);
+  }
+
+  unpoint() {
+    this.pointed = null;
+    this.hideTooltip();
+    beforeNextFrame(this.drawOverlay);
+  }
+
+  showTooltip({ title, lines }, x, y) {
+    const { tooltip } = this;
+    const rows = [["strong", title], ...lines.map((line) => ["span", line])];
+    tooltip.replaceChildren(
+      ...rows.map(([tag, text]) => Object.assign(document.createElement(tag), { textContent: text })),
+    );
+    tooltip.hidden = false;
+    const left = Math.max(4, Math.min(x + 14, this.size.width - tooltip.offsetWidth - 4));
+    const above = y + 18 + tooltip.offsetHeight > this.size.height;
+    const top = above ? Math.max(4, y - tooltip.offsetHeight - 12) : y + 18;
+    tooltip.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
+  }
+
+  hideTooltip() {
+    this.tooltip.hidden = true;
+  }
+
+  // Choosing ---------------------------------------------------------------------------------------------------------
+
+  /** Choose a thing, or nothing; `near` flies to it, else it is brought into view. */
+  choose(thing, { near = false, quiet = false } = {}) {
+    this.chosen = thing;
+    const [place] = placesOf(thing, this.picture);
+    if (place?.tile.body) {
+      const rect = worldOf(place);
+      if (near) this.camera.show(rect, thing.kind === "node" || thing.kind === "service" ? NEAR : 0.8);
+      else this.approach(rect);
+    }
+    if (thing && !quiet) this.say(this.sentence(thing));
+    beforeNextFrame(this.drawOverlay);
+    this.changed();
+  }
+
+  approach(rect) {
+    if (rect.w * this.camera.scale < LEGIBLE) this.camera.show(rect, LEGIBLE / this.size.width);
+    else this.camera.reveal(rect, 24);
+  }
+
+  sentence(thing) {
+    const words = describe(thing, this.store, this.picture);
+    return words ? [words.title, ...words.lines].join(", ") : "";
+  }
+
+  /** To the next block (1) or the one before (-1), in the order of addresses, range after range. */
+  walk(by) {
+    const filled = this.picture.tiles.filter((tile) => tile.blocks.length);
+    if (!filled.length) return;
+    const place = this.chosen && placesOf(this.chosen, this.picture)[0];
+    let next;
+    if (!place) {
+      next = by > 0 ? filled[0].blocks[0] : filled.at(-1).blocks.at(-1);
+    } else {
+      const at = place.tile.blocks.indexOf(place);
+      next = at >= 0 ? place.tile.blocks[at + by] : this.beside(place.tile, by);
+      next ??= endOf(neighbour(filled, this.picture.tiles, place.tile, by), by);
+    }
+    if (next) this.choose(thingOf(next));
+  }
+
+  /** The block next to what is chosen and is none itself: free space, or all of the range. */
+  beside(tile, by) {
+    const { chosen } = this;
+    if (chosen.kind !== "free") return by > 0 ? tile.blocks[0] : undefined;
+    const at = tile.indexOf(chosen.prefix);
+    return by > 0 ? tile.blocks[at] : tile.blocks[at - 1];
+  }
+
+  /** To the next range, or the one before. */
+  walkRanges(by) {
+    const { tiles } = this.picture;
+    if (!tiles.length) return;
+    const place = this.chosen && placesOf(this.chosen, this.picture)[0];
+    const at = place ? tiles.indexOf(place.tile) + by : by > 0 ? 0 : tiles.length - 1;
+    const tile = tiles[Math.min(Math.max(at, 0), tiles.length - 1)];
+    this.choose({ kind: "range", range: tile.text });
+  }
+
+  /** To the first or the last block of the range. */
+  walkToEnd(by) {
+    const place = this.chosen && placesOf(this.chosen, this.picture)[0];
+    const tile = place?.tile ?? this.picture.tiles[0];
+    const block = tile && endOf(tile, -by);
+    if (block) this.choose(thingOf(block));
+  }
+
+  pan(x, y) {
+    this.camera.pan(x * STEP, y * STEP, true);
+  }
+}
+
+function worldOf({ tile, rect }) {
+  return tile.toWorld(rect);
+}
+
+function titleOf(tile) {
+  if (tile.pools.length > 1) return plural(tile.pools.length, "pool");
+  if (tile.pools.length) return tile.pools[0];
+  return tile.services.length ? "Services" : "in no pool";
+}
+
+/** The next of the ranges that have blocks. */
+function neighbour(filled, tiles, tile, by) {
+  const at = tiles.indexOf(tile);
+  return by > 0 ? filled.find((each) => tiles.indexOf(each) > at) : filled.findLast((each) => tiles.indexOf(each) < at);
+}
+
+function endOf(tile, by) {
+  return by > 0 ? tile?.blocks[0] : tile?.blocks.at(-1);
+}
+
+/** The pools' names in the order of their addresses, so that neighbours get colours that differ. */
+function poolsByAddress(store) {
+  const order = new Map(store.ranges.flatMap((range) => range.pools).map((name, at) => [name, at]));
+  return [...store.pools.keys()].sort((one, two) => (order.get(one) ?? Infinity) - (order.get(two) ?? Infinity) || (one < two ? -1 : 1));
+}

@@ -1,0 +1,129 @@
+// Things that can be pointed at, chosen and found, each as a few plain fields that stay true while everything changes:
+//
+//   { kind: "node", name, at }        a node's block; `at` is the block's text, "" for all of them
+//   { kind: "service", address }      a Service's address
+//   { kind: "pool", name }            what a pool may give
+//   { kind: "range", range }          a range
+//   { kind: "free", prefix }          addresses that nobody has
+//
+// Here: where a thing is in the picture, and what it is in words.
+
+import { parsePrefix } from "./address.js";
+import { count, percent, plural, poolsOf, stateOf } from "./words.js";
+
+/** Where a thing is: [{ tile, rect }], nothing where it is not in the picture. */
+export function placesOf(thing, picture) {
+  switch (thing?.kind) {
+    case "node": {
+      const blocks = picture.byNode.get(thing.name) ?? [];
+      const first = blocks.filter((block) => block.prefix.text === thing.at);
+      return [...first, ...blocks.filter((block) => !first.includes(block))];
+    }
+    case "service":
+      return picture.byService.get(thing.address) ?? [];
+    case "pool":
+      return picture.tiles.flatMap((tile) => tile.areas.filter((area) => area.pool === thing.name));
+    case "range":
+      return picture.tiles.filter((tile) => tile.text === thing.range).map((tile) => ({ tile, rect: WHOLE }));
+    case "free":
+      return picture.around(thing.prefix).map((tile) => ({ tile, rect: tile.grid.place(thing.prefix) }));
+    default:
+      return [];
+  }
+}
+
+const WHOLE = { x: 0, y: 0, w: 1, h: 1 };
+
+export function thingOf(block) {
+  if (block.kind === "service") return { kind: "service", address: block.service.address };
+  return { kind: "node", name: block.node, at: block.prefix.text };
+}
+
+/** A thing in words: { title, lines }; null where it is gone. */
+export function describe(thing, store, picture) {
+  switch (thing.kind) {
+    case "node":
+      return describeNode(thing, store);
+    case "service":
+      return describeService(store.services.get(thing.address));
+    case "pool":
+      return describePool(store.pools.get(thing.name));
+    case "range":
+      return describeRange(thing.range, store, picture);
+    default:
+      return describeFree(thing.prefix, store, picture);
+  }
+}
+
+function describeNode(thing, store) {
+  const node = store.nodes.get(thing.name);
+  if (!node) return null;
+  const at = node.blocks.indexOf(thing.at);
+  const pool = at >= 0 ? node.pools[at] : poolsOf(node);
+  const lines = [at >= 0 ? thing.at : node.blocks.join(", ") || "no block"];
+  if (pool) lines.push(`pool ${pool}`);
+  if (node.state !== "served" || node.terminating) lines.push(stateOf(node));
+  if (node.reason) lines.push(node.reason);
+  return { title: node.name, lines };
+}
+
+function describeService(service) {
+  if (!service) return null;
+  const band = service.band ? `, ${service.band} band` : "";
+  return { title: service.holder, lines: [service.address, `Service${band}`] };
+}
+
+function describePool(pool) {
+  if (!pool) return null;
+  const families = pool.families.map(
+    ({ range, blockSize, free, total }) => `${range} in blocks of /${blockSize}: ${count(free)} of ${count(total)} free`,
+  );
+  return { title: pool.name, lines: [`pool, ${pool.state}`, ...families] };
+}
+
+function describeRange(text, store, picture) {
+  const tile = picture.tiles.find((each) => each.text === text);
+  if (!tile) return null;
+  const lines = [];
+  if (tile.pools.length) lines.push(tile.pools.length > 3 ? plural(tile.pools.length, "pool") : `pool ${tile.pools.join(", ")}`);
+  if (tile.services.length) lines.push("service range");
+  if (!tile.pools.length && !tile.services.length) lines.push("in no pool");
+  const share = usedShare(tile, store);
+  if (share !== null) lines.push(`${percent(share)} used`);
+  lines.push(tile.blocks.length ? plural(tile.blocks.length, "block") + " in use" : "nothing in use");
+  return { title: text, lines };
+}
+
+function describeFree(prefix, store, picture) {
+  const [tile] = picture.around(prefix);
+  const text = prefix.single ? prefix.text.replace(/\/\d+$/, "") : prefix.text;
+  if (!tile) return { title: text, lines: ["in no range"] };
+  const area = tile.areaOf(prefix);
+  if (area) return { title: text, lines: ["free", `pool ${area.pool}`] };
+  const services = store.serviceRanges.find((range) => parsePrefix(range.range)?.contains(prefix));
+  if (!services) return { title: text, lines: ["free, and in no pool", `in ${tile.text}`] };
+  return { title: text, lines: [`free, ${bandOf(prefix, services)}`, `in ${services.range}`] };
+}
+
+function bandOf(prefix, range) {
+  for (const name of ["static", "dynamic"]) {
+    const first = range[name] && parsePrefix(range[name].first);
+    const last = range[name] && parsePrefix(range[name].last);
+    if (first && last && first.first <= prefix.first && prefix.last <= last.last) return `${name} band of Services`;
+  }
+  return "service range";
+}
+
+/** How much of what pools may give of a range cannot be given now; null where no pool gives any of it. */
+export function usedShare(tile, store) {
+  let total = 0;
+  let free = 0;
+  for (const name of tile.pools) {
+    for (const family of store.pools.get(name)?.families ?? []) {
+      if (family.family !== tile.family) continue;
+      total += family.total;
+      free += family.free;
+    }
+  }
+  return total ? (total - free) / total : null;
+}
