@@ -1,0 +1,127 @@
+// Puts the page together: what comes from the server goes into the store, and then to whatever shows it.
+
+import { ActivityView } from "./activity.js";
+import { AttentionView } from "./attention.js";
+import { DetailsView } from "./details.js";
+import { byId, setText } from "./dom.js";
+import { Feed } from "./feed.js";
+import { beforeNextFrame } from "./frame.js";
+import { MapView } from "./map.js";
+import { listen } from "./mapinput.js";
+import { nodesTable } from "./nodes.js";
+import { Palette } from "./palette.js";
+import { poolsTable } from "./pools.js";
+import { SearchBox } from "./searchbox.js";
+import { ServicesView } from "./services.js";
+import { Store } from "./store.js";
+import { showSummary } from "./summary.js";
+import { tabs } from "./tabs.js";
+import { Theme } from "./theme.js";
+import { Voice } from "./voice.js";
+import { ago } from "./words.js";
+
+const AGES = 5000; // milliseconds between looks at how long ago things were
+const LINKS = { connecting: "Connecting", live: "Live", lost: "Connection lost, trying again" };
+
+const store = new Store();
+const palette = new Palette();
+const voice = new Voice(byId("voice"));
+
+const map = new MapView(
+  { stage: byId("stage"), base: byId("map-base"), overlay: byId("map"), tooltip: byId("tooltip"), where: byId("map-where") },
+  store,
+  palette,
+  { changed: () => details.open && details.show(map.chosen), say: (text) => voice.say(text) },
+);
+const details = new DetailsView(byId("details"), { store, picture: () => map.picture, palette, closed: leave, go });
+listen(map, { closer: byId("closer"), farther: byId("farther"), all: byId("all") }, { details: (how) => details.show(map.chosen, how), leave });
+
+const pools = poolsTable(byId("pools"), palette, go);
+const nodes = nodesTable(byId("nodes"), palette, go);
+const services = new ServicesView(byId("services"), go);
+const attention = new AttentionView(byId("troubles"), byId("calm"), byId("troubles-more"), go);
+const activity = new ActivityView(byId("entries"), byId("quiet"), byId("activity-choice"), go);
+new SearchBox(byId("search"), byId("hits"), byId("search-status"), { find: () => ({ store, picture: map.picture }), go });
+
+const theme = new Theme(byId("theme"), recolour);
+palette.dark = theme.dark;
+
+let tab = "tab-pools";
+tabs(byId("tabs"), (id) => {
+  tab = id;
+  if (store.cluster) show();
+});
+
+/** Choose a thing, from anywhere on the page: the map comes into view, flies there, and tells about it. */
+function go(thing) {
+  byId("map-card").scrollIntoView({ block: "nearest" });
+  map.choose(thing, { near: true });
+  map.overlay.focus({ preventScroll: true });
+  details.show(thing);
+}
+
+function leave() {
+  const inside = details.panel.contains(document.activeElement);
+  map.choose(null);
+  details.show(null);
+  if (inside) map.overlay.focus({ preventScroll: true });
+}
+
+function recolour() {
+  palette.dark = theme.dark;
+  map.recolour();
+  pools.refresh();
+  nodes.refresh();
+}
+
+function show() {
+  showCluster();
+  voice.tell(showSummary(store));
+  if (tab === "tab-pools") pools.show([...store.pools.values()]);
+  if (tab === "tab-nodes") nodes.show([...store.nodes.values()]);
+  if (tab === "tab-services") services.show(store);
+  attention.show(store);
+  activity.show(store);
+  details.refresh();
+}
+
+function showCluster() {
+  const { name, leading, replica, program, missing } = store.cluster;
+  setText(byId("cluster"), name);
+  setText(byId("role"), leading ? "this replica leads" : "this replica looks on");
+  byId("role").title = replica;
+  setText(byId("program"), program);
+  byId("not-ready").hidden = !missing.length;
+  setText(byId("not-ready"), missing.length ? `Not ready: ${missing.join("; ")}` : "");
+}
+
+function link(word) {
+  byId("link").dataset.link = word;
+  setText(byId("link-word"), LINKS[word]);
+}
+
+const feed = new Feed({
+  state(document_) {
+    store.replace(document_);
+    map.load();
+    beforeNextFrame(show);
+    document.body.dataset.loaded = "";
+  },
+  change(change) {
+    map.update(store.apply(change));
+    beforeNextFrame(show);
+  },
+  link,
+});
+
+map.painted = () => {
+  if (!store.cluster) return;
+  performance.mark("cidrella-drawn");
+  map.painted = null;
+};
+
+setInterval(() => {
+  for (const time of document.querySelectorAll("time[data-age]")) setText(time, ago(time.dateTime));
+}, AGES);
+
+feed.start();
