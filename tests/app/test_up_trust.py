@@ -13,7 +13,7 @@ from cryptography import x509
 
 from cidrella.app.up_place import occupied
 from cidrella.app.up_settings import UpSettings
-from cidrella.app.up_trust import CONTROLLER, SERVER, is_loopback, reachable, settle_trust
+from cidrella.app.up_trust import CONTROLLER, SERVER, reachable, settle_trust
 from cidrella.app.values import Address
 from cidrella.kube.errors import ConfigError
 from cidrella.kube.issuing import CA_LIFE, SERVING_LIFE, issue
@@ -158,16 +158,6 @@ def test_kubeconfig(tmp_path: Path) -> None:
     assert cluster["cluster"]["server"] == "https://127.0.0.1:10292"
     assert base64.b64decode(cluster["cluster"]["certificate-authority-data"]) == trust.ca
     assert (config["current-context"], config["contexts"][0]["name"]) == ("cidrella", "cidrella")
-
-
-@pytest.mark.parametrize(
-    ("host", "expected"),
-    [("127.0.0.1", True), ("127.1.2.3", True), ("::1", True), ("localhost", True)]
-    + [(host, False) for host in ("", "0.0.0.0", "::", "192.0.2.1", "box", "localhost.example")],
-)
-def test_loopback(host: str, expected: bool) -> None:
-    """What only this machine can connect to is known; in doubt it is not."""
-    assert is_loopback(host) is expected
 
 
 def test_where_clients_on_this_machine_connect_to() -> None:

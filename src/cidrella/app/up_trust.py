@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import base64
 import csv
-import ipaddress
 import secrets
 import socket
 from pathlib import Path
@@ -24,6 +23,7 @@ from cidrella.app.up_place import write_private
 from cidrella.kube.credentials import Access, Header
 from cidrella.kube.errors import ConfigError
 from cidrella.kube.files import Fixed, read_file
+from cidrella.kube.loopback import is_loopback
 from cidrella.kube.tls import KeyPair, Serving, Tls, serving_context
 
 if TYPE_CHECKING:
@@ -90,14 +90,6 @@ def settle_trust(settings: UpSettings, place: Place, now: datetime) -> Trust:
         return Trust(pair, pair.certificate, users)
     issued = _issued(_names(settings.host), place, now)
     return Trust(issued.pair, issued.bundle, users)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can connect to it. No host is every interface."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def reachable(url: str) -> str:

@@ -16,11 +16,11 @@ COUNT_MAX: Final = (1 << 53) - 1
 """Counts that are larger are given as this: it is what every reader of JSON can hold."""
 
 
-class Doc(Struct, rename="camel", frozen=True, kw_only=True):
+class Doc(Struct, rename="camel", frozen=True):
     """What all of them have in common."""
 
 
-class Facts(Doc):
+class Facts(Doc, frozen=True, kw_only=True):
     """The process that answers, and the cluster that it looks after."""
 
     name: str
@@ -37,7 +37,7 @@ class Facts(Doc):
     """What cannot be shown, and why: Services that may not be listed."""
 
 
-class Range(Doc):
+class Range(Doc, frozen=True, kw_only=True):
     """A range that no other contains: what the map is made of."""
 
     range: str
@@ -49,7 +49,7 @@ class Range(Doc):
     """The service ranges in it."""
 
 
-class PoolFamily(Doc):
+class PoolFamily(Doc, frozen=True, kw_only=True):
     """One family of a pool. Counts are of blocks."""
 
     family: str
@@ -63,7 +63,7 @@ class PoolFamily(Doc):
     """Those that could be given now; others may be held by somebody else, or the pool gives nothing."""
 
 
-class Forecast(Doc):
+class Forecast(Doc, frozen=True, kw_only=True):
     """When a pool is full at the rate of late. Nothing where it does not grow, or too little is known."""
 
     exhausted_at: str | None = None
@@ -72,7 +72,7 @@ class Forecast(Doc):
     text: str = ""
 
 
-class Pool(Doc):
+class Pool(Doc, frozen=True, kw_only=True):
     """A pool, and how it stands."""
 
     name: str
@@ -92,7 +92,7 @@ class Pool(Doc):
     forecast: Forecast
 
 
-class Node(Doc):
+class Node(Doc, frozen=True, kw_only=True):
     """A node, what it holds, and how it stands."""
 
     name: str
@@ -111,7 +111,7 @@ class Node(Doc):
     """What would help; "" where nothing has to."""
 
 
-class Band(Doc):
+class Band(Doc, frozen=True, kw_only=True):
     """A part of a service range. Counts are of addresses."""
 
     first: str
@@ -120,7 +120,7 @@ class Band(Doc):
     used: int
 
 
-class ServiceRange(Doc):
+class ServiceRange(Doc, frozen=True, kw_only=True):
     """A range that Services get their addresses from."""
 
     range: str
@@ -135,7 +135,7 @@ class ServiceRange(Doc):
     """Why it is not used, or not as it could be; "" where all is well."""
 
 
-class Service(Doc):
+class Service(Doc, frozen=True, kw_only=True):
     """An address that a Service has."""
 
     address: str
@@ -147,7 +147,7 @@ class Service(Doc):
     """namespace/name; where several Services have it, all of them, with a comma between."""
 
 
-class Event(Doc):
+class Event(Doc, frozen=True, kw_only=True):
     """Something that was told of a node or a pool."""
 
     id: str
@@ -164,7 +164,7 @@ class Event(Doc):
     count: int
 
 
-class Allocation(Doc):
+class Allocation(Doc, frozen=True, kw_only=True):
     """A node came to have blocks, or left them behind, while this process looked on."""
 
     time: str
@@ -176,7 +176,7 @@ class Allocation(Doc):
     """As a node's."""
 
 
-class State(Doc):
+class State(Doc, frozen=True, kw_only=True):
     """Everything: `GET /api/v1/state`."""
 
     version: int
@@ -205,7 +205,7 @@ class Delta(Struct, Generic[T], rename="camel", frozen=True, kw_only=True, omit_
     """Names, or addresses of Services."""
 
 
-class Change(Doc, omit_defaults=True):
+class Change(Doc, frozen=True, kw_only=True, omit_defaults=True):
     """What changed: an event of `GET /api/v1/stream`. What is left out did not."""
 
     version: int
@@ -225,7 +225,7 @@ class Change(Doc, omit_defaults=True):
     """New ones."""
 
 
-class Verdict(Doc):
+class Verdict(Doc, frozen=True, kw_only=True):
     """A pool, as `cidrella explain` judges it for a node."""
 
     pool: str
@@ -236,7 +236,7 @@ class Verdict(Doc):
     """The rule that puts it before the next one; "" where there is none."""
 
 
-class Explanation(Doc):
+class Explanation(Doc, frozen=True, kw_only=True):
     """Why a node has what it has: `GET /api/v1/explain/NODE`."""
 
     node: Node
@@ -245,21 +245,21 @@ class Explanation(Doc):
     """Those that apply in the order in which they are tried, then the others."""
 
 
-class Pools(Doc):
+class Pools(Doc, frozen=True, kw_only=True):
     """`GET /api/v1/pools`."""
 
     version: int
     pools: list[Pool]
 
 
-class Nodes(Doc):
+class Nodes(Doc, frozen=True, kw_only=True):
     """`GET /api/v1/nodes`."""
 
     version: int
     nodes: list[Node]
 
 
-class Services(Doc):
+class Services(Doc, frozen=True, kw_only=True):
     """`GET /api/v1/services`."""
 
     version: int
@@ -267,7 +267,7 @@ class Services(Doc):
     services: list[Service]
 
 
-class Fault(Doc):
+class Fault(Doc, frozen=True, kw_only=True):
     """What an answer that is no success says."""
 
     error: str

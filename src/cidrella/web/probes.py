@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 from prometheus_client.exposition import choose_encoder
@@ -19,20 +19,35 @@ if TYPE_CHECKING:
 
     from prometheus_client import CollectorRegistry
 
-_GRACE = 0.5
+GRACE: Final = 0.5
 """Seconds that answers under way are given at the end."""
+HEALTH: Final = ("/healthz", "/readyz")
 
 
 class Probes(Listener):
-    """The server, between entering and leaving it. Entering raises `CannotListenError`."""
+    """All of them. The server, between entering and leaving it. Entering raises `CannotListenError`."""
 
     def __init__(
         self, host: str, port: int, *, readiness: Callable[[], list[str]], registry: CollectorRegistry
     ) -> None:
-        super().__init__(_application(readiness, registry), host, port, grace=_GRACE)
+        app = web.Application()
+        add_health(app, readiness)
+        add_metrics(app, registry)
+        super().__init__(app, host, port, grace=GRACE)
 
 
-def _application(readiness: Callable[[], list[str]], registry: CollectorRegistry) -> web.Application:
+class MetricsServer(Listener):
+    """Metrics alone, for an address of their own."""
+
+    def __init__(self, host: str, port: int, *, registry: CollectorRegistry) -> None:
+        app = web.Application()
+        add_metrics(app, registry)
+        super().__init__(app, host, port, grace=GRACE)
+
+
+def add_health(app: web.Application, readiness: Callable[[], list[str]]) -> None:
+    """Answer what a kubelet asks."""
+
     async def healthz(_: web.Request) -> web.Response:
         return web.Response(text="ok")
 
@@ -42,17 +57,20 @@ def _application(readiness: Callable[[], list[str]], registry: CollectorRegistry
             return _verbose(missing)
         return web.Response(text="\n".join(missing), status=503) if missing else web.Response(text="ok")
 
+    for path, answer in zip(HEALTH, (healthz, readyz), strict=True):
+        app.router.add_get(path, answer)
+
+
+def add_metrics(app: web.Application, registry: CollectorRegistry) -> None:
+    """Answer what a Prometheus asks."""
+
     async def metrics(request: web.Request) -> web.Response:
         encode, content_type = choose_encoder(request.headers.get("Accept", ""))
         # Elsewhere, for with thousands of pools it takes long enough to be missed here.
         body = await asyncio.to_thread(encode, registry)
         return web.Response(body=body, headers={"Content-Type": content_type})
 
-    app = web.Application()
-    app.router.add_get("/healthz", healthz)
-    app.router.add_get("/readyz", readyz)
     app.router.add_get("/metrics", metrics)
-    return app
 
 
 def _verbose(missing: list[str]) -> web.Response:

@@ -1,0 +1,367 @@
+"""Who may look."""
+
+from __future__ import annotations
+
+import asyncio
+from http.cookies import SimpleCookie
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from cidrella.kube.errors import ConfigError, NoAnswerError
+from cidrella.web.assets import FOR_LOGIN
+from cidrella.web.checkers import SecretFile
+from cidrella.web.doors import COOKIE, SESSION, SESSIONS_MAX, SUSPECTS_MAX, ClosedDoor, GuardedDoor
+from tests.web.samples import Answer, Asker, serve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from cidrella.web.board import Board
+    from cidrella.web.doors import Door
+    from cidrella.web.series import WebSeries
+
+PASSWORD = "correct horse"
+TOKEN = "a-token-in-a-file"
+GUARDED = ["/", "/static/app.js", "/api/v1/state", "/api/v1/stream", "/api/v1/explain/a", "/metrics", "/nowhere"]
+
+
+class Secret:
+    """A checker that can be told what to say."""
+
+    def __init__(self, secret: str, *, bearer: bool = False) -> None:
+        self.secret = secret
+        self.bearer = bearer
+        self.asked = 0
+        self.away = False
+        self.thinking: asyncio.Event | None = None
+
+    async def accepts(self, credential: str) -> bool:
+        self.asked += 1
+        if self.thinking is not None:
+            await self.thinking.wait()
+        if self.away:
+            raise NoAnswerError("connection refused")
+        return credential == self.secret
+
+
+def guarded(*checkers: Secret, **options: Any) -> Callable[[WebSeries], Door]:
+    shown = checkers or (Secret(PASSWORD), Secret(TOKEN, bearer=True))
+    return lambda series: GuardedDoor(shown, series, **{"slow": 0.0, **options})
+
+
+def bearer(token: str = TOKEN) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+async def log_in(ask: Asker, password: str = PASSWORD) -> Answer:
+    return await ask("/login", "POST", data={"password": password})
+
+
+def cookie(answer: Answer) -> dict[str, str]:
+    return {"Cookie": f"{COOKIE}={morsel(answer).value}"}
+
+
+def morsel(answer: Answer) -> Any:
+    return SimpleCookie(answer.headers["Set-Cookie"])[COOKIE]
+
+
+class TestOpen:
+    """Where only this machine can connect."""
+
+    @pytest.mark.parametrize("host", ["localhost:80", "LOCALHOST", "localhost.", "127.0.0.1", "127.3.2.1:5", "[::1]:9"])
+    def test_names_of_this_machine(self, host: str) -> None:
+        """It is reached under the names that only this machine can have."""
+
+        async def scenario(ask: Asker, _: Board) -> None:
+            assert (await ask("/api/v1/state", headers={"Host": host})).status == 200
+
+        serve(scenario)
+
+    @pytest.mark.parametrize(
+        "host",
+        ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "[::2]", "10.0.0.1", "localhost.evil", "[::1"],
+    )
+    def test_other_names(self, host: str) -> None:
+        """A page of somebody else's that has the browser ask us under its own name learns nothing."""
+
+        async def scenario(ask: Asker, _: Board) -> None:
+            for path in ("/", "/api/v1/state", "/api/v1/stream", "/static/style.css", "/nowhere"):
+                assert (await ask(path, headers={"Host": host})).status == 403
+            for path in ("/healthz", "/metrics"):
+                assert (await ask(path, headers={"Host": host})).status == 200
+
+        serve(scenario)
+
+
+def test_closed() -> None:
+    """Where others can connect and nothing is there to know them by: health and metrics as ever, and what to do."""
+
+    async def scenario(ask: Asker, _: Board) -> None:
+        assert (await ask("/healthz")).status == 200
+        assert (await ask("/readyz")).status == 503
+        assert (await ask("/metrics")).status == 200
+        for path in ("/", "/static/style.css", "/api/v1/state", "/api/v1/stream", "/login"):
+            answer = await ask(path)
+            assert answer.status == 403
+            assert "--web-token-file" in answer.json["error"]
+
+    serve(scenario, door=lambda _: ClosedDoor())
+
+
+class TestAsking:
+    """Where one has to show something."""
+
+    @pytest.mark.parametrize("path", GUARDED)
+    @pytest.mark.parametrize("headers", [{}, {"Authorization": "Basic eDp5"}, {"Cookie": f"{COOKIE}=guess"}])
+    def test_nothing_without_it(self, path: str, headers: dict[str, str]) -> None:
+        """Nothing is told, not even what there is; a browser is sent to the login."""
+
+        async def scenario(ask: Asker, _: Board) -> None:
+            answer = await ask(path, headers=headers)
+            if path == "/":
+                assert (answer.status, answer.headers["Location"]) == (303, "/login")
+            else:
+                assert (answer.status, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
+            assert ask.series.refused._value.get() == 0
+
+        serve(scenario, door=guarded())
+
+    def test_what_is_for_everybody(self) -> None:
+        """O2: health, readiness, and the login with what it is made of."""
+
+        async def scenario(ask: Asker, _: Board) -> None:
+            assert (await ask("/healthz")).status == 200
+            assert (await ask("/readyz")).status == 503
+            for name in FOR_LOGIN:
+                assert (await ask(f"/static/{name}")).status in {200, 404}
+            assert (await ask("/login")).status in {200, 404}
+
+        serve(scenario, door=guarded())
+
+    def test_a_token_with_each_request(self) -> None:
+        """Whoever shows it is answered, and gets no cookie."""
+
+        async def scenario(ask: Asker, _: Board) -> None:
+            for path in ("/api/v1/state", "/metrics"):
+                answer = await ask(path, headers=bearer())
+                assert answer.status == 200
+                assert "Set-Cookie" not in answer.headers
+
+        serve(scenario, door=guarded())
+
+    def test_a_password_is_no_token(self) -> None:
+        """It is for the login alone."""
+
+        async def scenario(ask: Asker, _: Board) -> None:
+            assert (await ask("/api/v1/state", headers=bearer(PASSWORD))).status == 401
+
+        serve(scenario, door=guarded())
+
+    @pytest.mark.parametrize("credential", [PASSWORD, TOKEN])
+    def test_login(self, credential: str) -> None:
+        """A session's cookie is for this server's own pages, and for no script."""
+
+        async def scenario(ask: Asker, _: Board) -> None:
+            answer = await log_in(ask, credential)
+            assert (answer.status, answer.headers["Location"]) == (303, "/")
+            found = morsel(answer)
+            assert (found["httponly"], found["samesite"], found["path"], found["secure"]) == (True, "Strict", "/", "")
+            assert credential not in answer.headers["Set-Cookie"]
+            assert (await ask("/api/v1/state", headers=cookie(answer))).status == 200
+
+        serve(scenario, door=guarded())
+
+    def test_behind_tls(self) -> None:
+        """Where the browser speaks TLS, the cookie is for TLS only."""
+
+        async def scenario(ask: Asker, _: Board) -> None:
+            form = {"password": PASSWORD}
+            answer = await ask("/login", "POST", data=form, headers={"X-Forwarded-Proto": "https"})
+            assert morsel(answer)["secure"] is True
+
+        serve(scenario, door=guarded())
+
+    def test_logout(self) -> None:
+        """What was a session is none any more, whoever kept the cookie; a GET ends nothing."""
+
+        async def scenario(ask: Asker, _: Board) -> None:
+            answer = await log_in(ask)
+            assert (await ask("/logout", headers=cookie(answer))).status == 405
+            gone = await ask("/logout", "POST", headers=cookie(answer))
+            assert (gone.status, morsel(gone).value) == (303, "")
+            assert (await ask("/api/v1/state", headers=cookie(answer))).status == 401
+
+        serve(scenario, door=guarded())
+
+    def test_a_session_ends(self) -> None:
+        """It lasts for hours, not for ever."""
+        now = 0.0
+
+        async def scenario(ask: Asker, _: Board) -> None:
+            nonlocal now
+            answer = await log_in(ask)
+            now = SESSION - 1
+            assert (await ask("/api/v1/state", headers=cookie(answer))).status == 200
+            now = SESSION
+            assert (await ask("/api/v1/state", headers=cookie(answer))).status == 401
+
+        serve(scenario, door=guarded(clock=lambda: now))
+
+    def test_a_session_ends_with_what_it_was_begun_with(self) -> None:
+        """A password that was changed lets nobody in who knew the old one; that is no guess, and not counted."""
+        secret = Secret(PASSWORD)
+
+        async def scenario(ask: Asker, _: Board) -> None:
+            answer = await log_in(ask)
+            secret.secret = "another"
+            assert (await ask("/api/v1/state", headers=cookie(answer))).status == 401
+            assert ask.series.refused._value.get() == 0
+
+        serve(scenario, door=guarded(secret))
+
+    def test_sessions_are_bounded(self) -> None:
+        """The oldest go."""
+
+        async def scenario(ask: Asker, _: Board) -> None:
+            first = await log_in(ask)
+            for _each in range(SESSIONS_MAX - 1):
+                last = await log_in(ask)
+            assert (await ask("/api/v1/state", headers=cookie(first))).status == 200
+            await log_in(ask)
+            assert (await ask("/api/v1/state", headers=cookie(first))).status == 401
+            assert (await ask("/api/v1/state", headers=cookie(last))).status == 200
+
+        serve(scenario, door=guarded())
+
+
+class TestWrong:
+    """What is wrong takes its time, and is counted."""
+
+    def test_it_is_slow_and_counted(self) -> None:
+        """Neither a header nor the login is a fast way to guess."""
+
+        async def scenario(ask: Asker, _: Board) -> None:
+            loop = asyncio.get_running_loop()
+            guesses = ask("/", headers=bearer("x")), log_in(ask, "x")
+            for count, guess in enumerate(guesses, 1):
+                began = loop.time()
+                answer = await guess
+                assert loop.time() - began >= 0.2
+                assert (answer.status, answer.headers.get("Location")) in {(401, None), (303, "/login#wrong")}
+                assert "Set-Cookie" not in answer.headers
+                assert ask.series.refused._value.get() == count
+            assert (await ask("/metrics", headers=bearer())).status == 200
+
+        serve(scenario, door=guarded(slow=0.2))
+
+    def test_so_many_at_a_time(self) -> None:
+        """While as many as may are wrong, nothing else is looked at, unless it was right before."""
+        secret = Secret(TOKEN, bearer=True)
+
+        async def scenario(ask: Asker, _: Board) -> None:
+            session = await log_in(ask, TOKEN)
+            guesses = [asyncio.ensure_future(ask("/", headers=bearer(f"x{n}"))) for n in range(SUSPECTS_MAX)]
+            while secret.asked < SUSPECTS_MAX + 1:
+                await asyncio.sleep(0.01)
+            for answer in (await ask("/api/v1/state", headers=bearer("more")), await log_in(ask, "more")):
+                assert (answer.status, answer.headers["Retry-After"]) == (429, "5")
+            assert secret.asked == SUSPECTS_MAX + 1
+            assert (await ask("/api/v1/state", headers=bearer())).status == 200
+            assert (await ask("/api/v1/state", headers=cookie(session))).status == 200
+            for guess in guesses:
+                guess.cancel()
+            await asyncio.wait(guesses)
+            await asyncio.sleep(0.05)
+            # Who went away still serves the time.
+            assert (await ask("/api/v1/state", headers=bearer("more"))).status == 429
+
+        serve(scenario, door=guarded(secret, slow=60.0))
+
+    def test_those_who_are_being_asked_about_count(self) -> None:
+        """A check that takes long is no way to guess faster."""
+        secret = Secret(TOKEN, bearer=True)
+
+        async def scenario(ask: Asker, _: Board) -> None:
+            secret.thinking = asyncio.Event()
+            guesses = [asyncio.ensure_future(ask("/", headers=bearer(f"x{n}"))) for n in range(SUSPECTS_MAX)]
+            while secret.asked < SUSPECTS_MAX:
+                await asyncio.sleep(0.01)
+            assert (await ask("/", headers=bearer())).status == 429
+            secret.thinking.set()
+            assert {answer.status for answer in await asyncio.gather(*guesses)} == {401}
+            assert (await ask("/metrics", headers=bearer())).status == 200
+
+        serve(scenario, door=guarded(secret))
+
+    def test_when_nobody_can_tell(self) -> None:
+        """An API server that is away lets nobody in, and that is no guess."""
+        secret = Secret(TOKEN, bearer=True)
+        secret.away = True
+
+        async def scenario(ask: Asker, _: Board) -> None:
+            for answer in (await ask("/api/v1/state", headers=bearer()), await log_in(ask, TOKEN)):
+                assert answer.status == 503
+                assert "connection refused" in answer.json["error"]
+            assert ask.series.refused._value.get() == 0
+
+        serve(scenario, door=guarded(secret))
+
+    @pytest.mark.parametrize("body", [b"", b"password=", b"password=%ff%ed%a0%80", b"\xff", b"{}", b"a&b=%"])
+    @pytest.mark.parametrize("charset", ["utf-8", "no-such-charset"])
+    def test_forms_that_are_none(self, body: bytes, charset: str) -> None:
+        """Rubbish is wrong like anything else."""
+
+        async def scenario(ask: Asker, _: Board) -> None:
+            headers = {"Content-Type": f"application/x-www-form-urlencoded; charset={charset}"}
+            answer = await ask("/login", "POST", data=body, headers=headers)
+            assert (answer.status, answer.headers["Location"]) == (303, "/login#wrong")
+
+        serve(scenario, door=guarded())
+
+    def test_a_form_that_is_too_large(self) -> None:
+        """Nobody's memory is filled before they have shown who they are."""
+
+        async def scenario(ask: Asker, _: Board) -> None:
+            assert (await log_in(ask, "x" * 100_000)).status == 413
+
+        serve(scenario, door=guarded())
+
+
+class TestSecretFile:
+    """A secret in a file."""
+
+    def test_it_is_what_is_in_it(self, tmp_path: Path) -> None:
+        """White space around it is not part of it."""
+        file = tmp_path / "secret"
+        file.write_text("  pässword\n")
+        secret = SecretFile(file, bearer=False)
+        for text, right in (
+            ("pässword", True),
+            ("password", False),
+            ("", False),
+            ("  pässword\n", False),
+            ("\ud800", False),
+        ):
+            assert asyncio.run(secret.accepts(text)) is right
+
+    def test_it_is_read_again(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A new one is what counts, and one that was emptied lets nobody in."""
+        monkeypatch.setattr("cidrella.kube.files.PERIOD", 0.0)
+        file = tmp_path / "secret"
+        file.write_text("old")
+        secret = SecretFile(file, bearer=True)
+        file.write_text("newer")
+        assert [asyncio.run(secret.accepts(text)) for text in ("old", "newer")] == [False, True]
+        file.write_text("\n")
+        assert [asyncio.run(secret.accepts(text)) for text in ("newer", "")] == [False, False]
+
+    @pytest.mark.parametrize("content", [None, "", " \n"])
+    def test_one_that_is_of_no_use(self, tmp_path: Path, content: str | None) -> None:
+        """It is told at the start, by the name of the file."""
+        file = tmp_path / "secret"
+        if content is not None:
+            file.write_text(content)
+        with pytest.raises(ConfigError, match="secret: "):
+            SecretFile(file, bearer=True)
