@@ -21,6 +21,7 @@ export class AttentionView {
   }
 
   show(store) {
+    this.store = store;
     const groups = [...nodeGroups(store), ...poolGroups(store)].sort((one, two) => one.kind.rank - two.kind.rank || two.names.length - one.names.length);
     const shown = groups.slice(0, SHOWN).map((group) => this.kept(group));
     this.groups = new Map(shown.map((group) => [group.key, group]));
@@ -45,8 +46,8 @@ export class AttentionView {
     const toggle = () => {
       if (open) this.open.delete(group.key);
       else this.open.add(group.key);
-      this.groups.delete(group.key);
-      keyed(this.list, [...this.list.built].map(([key, entry]) => (key === group.key ? { ...entry.item } : entry.item)), (each) => each.key, (each) => this.card(each));
+      this.groups.delete(group.key); // so that its card is built anew
+      this.show(this.store);
     };
     return h(
       "li",
