@@ -79,6 +79,7 @@ def test_pools_that_do_not_apply_say_why(cidrella: Cidrella) -> None:
         "     it is being deleted and gives nothing (S6)\n"
         "\n"
         "Waiting: no block: every pool that applies is full: last (no IPv4 /24 left)\n"
+        "what would help: another pool that applies to it, or a node of these pools that goes and leaves its blocks\n"
     )
 
 
@@ -117,6 +118,7 @@ def test_node_that_has_its_block(cidrella: Cidrella) -> None:
         "clusterCIDR": "p",
         "pools": ["p"],
         "message": "",
+        "help": "",
     }
 
 

@@ -13,6 +13,7 @@ from cidrella.app.standing import explain_standing
 from cidrella.cli import shared, source
 from cidrella.cli.structured import blocks, structured
 from cidrella.cli.waiting import remarks
+from cidrella.core.explain import remedy
 from cidrella.kube.election import ElectionSettings
 from cidrella.model.kinds import find_pool
 
@@ -55,7 +56,8 @@ def explain(
     except NoSuchNodeError as error:
         raise typer.BadParameter(str(error)) from error
     if output is shared.Output.TABLE:
-        text = "\n".join([*_head(result), _outcome(result.decision), *_remarks(result, lease)]) + "\n"
+        lines = [*_head(result), _outcome(result.decision), *_help(result.decision), *_remarks(result, lease)]
+        text = "\n".join(lines) + "\n"
     else:
         text = structured(_as_object(result, lease), output)
     typer.echo(text, nl=False)
@@ -87,6 +89,11 @@ def _outcome(decision: Decision) -> str:
     pool = f" from {' and '.join(decision.pool_names)}" if decision.pool_names else ""
     message = f": {decision.message}" if decision.message else ""
     return f"{decision.outcome.value}: {blocks}{pool}{message}"
+
+
+def _help(decision: Decision) -> list[str]:
+    help_ = remedy(decision)
+    return [f"what would help: {help_}"] if help_ else []
 
 
 def _remarks(result: Explanation, lease: LeaseLook | None) -> list[str]:
@@ -121,6 +128,7 @@ def _as_object(result: Explanation, lease: LeaseLook | None) -> dict[str, object
             "outcome": decision.outcome.value,
             **blocks(decision),
             "message": decision.message,
+            "help": remedy(decision),
         },
     }
     if lease is not None:

@@ -330,6 +330,15 @@ class Cluster:
         fresh = {node.name: self._reserve(node, decision) for node, decision in zip(takers, given, strict=True)}
         return [fresh.get(node.name) or self._standing(node) for node in nodes]
 
+    def standing(self, node: Node, *, wait_for_labels: bool = True) -> Decision:
+        """How a node stands by the books. Nothing is taken in of it, and nothing is given: that is for who decides.
+
+        A node that waits although there is room for it waits without a reason. O(labels + what it shares).
+        """
+        if node.name in self._accounts or _held_back(node, wait_for_labels):
+            return self._standing(node)
+        return self._planner.look(node)
+
     def _reserve(self, node: Node, decision: Decision) -> Decision:
         """Note what was decided; a node that has to wait has nothing to note."""
         if decision.blocks:

@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from cidrella.core.decision import Reason
 from cidrella.core.pool import PoolRange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from cidrella.core.decision import Node
+    from cidrella.core.decision import Decision, Node
     from cidrella.core.pool import Pool
     from cidrella.core.prefix import Family
     from cidrella.core.selector import Selector
@@ -50,6 +51,25 @@ def explain(node: Node, pools: Iterable[Pool]) -> list[Verdict]:
     others = sorted((each for each in verdicts if not each.applies), key=lambda each: each.pool.name)
     placed = [replace(one, before_next=_tie(one, two)) for one, two in pairwise(applying)]
     return placed + applying[-1:] + others
+
+
+_FOREVER = "and let it register again: what stands in podCIDRs cannot be changed"
+_REMEDIES = {
+    Reason.NOT_AVAILABLE: "another pool that applies to it, or a node of these pools that goes and leaves its blocks",
+    Reason.UNINITIALIZED: "its cloud provider's controller, which takes the taint away; or not to wait for it "
+    "(--wait-for-cloud-provider=false)",
+    Reason.UNTRACKED: "a pool around them, if they are to be counted; the node itself lacks nothing",
+    Reason.CONFLICT: f"to delete the node that should have others {_FOREVER}",
+    Reason.INVALID: f"to delete the node {_FOREVER}",
+}
+_NO_POOL = "a pool whose selector matches it, or one without a selector, which is for every node"
+
+
+def remedy(decision: Decision) -> str:
+    """What would help a node that stands so; empty where nobody has to do anything."""
+    if decision.reason is Reason.NOT_AVAILABLE and not decision.tried:
+        return _NO_POOL
+    return _REMEDIES.get(decision.reason, "")
 
 
 def _judge(node: Node, pool: Pool) -> Verdict:

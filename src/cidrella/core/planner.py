@@ -43,6 +43,14 @@ class Planner:
         """Take blocks for a node, held by its name from now on. O(labels + levels), whatever the number of pools."""
         return self._serve_one(node.name, self._index.offers(node.name, node.labels))
 
+    def look(self, node: Node) -> Decision:
+        """How a node without blocks stands, without giving it any: it waits, with no reason where there is room."""
+        offers = self._index.offers(node.name, node.labels)
+        gift, tried = self._first_open(offers)
+        if gift is None:
+            return _waiting(node.name, offers)
+        return Decision(node.name, Outcome.WAITING, (), (), Reason.NONE, "", tried)
+
     def decide_many(self, nodes: Sequence[Node]) -> list[Decision]:
         """The same decisions as one call for each node, in order. Neighbours that are alike are served together."""
         decisions: list[Decision] = []
