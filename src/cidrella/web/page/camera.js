@@ -13,8 +13,10 @@ export class Camera {
     this.scale = 1;
     this.width = 1;
     this.height = 1;
+    this.covered = 0; // pixels at the right that something else lies on
     this.moved = moved;
     this.flight = 0;
+    this.landing = null; // where a flight goes
   }
 
   get zoomed() {
@@ -57,9 +59,10 @@ export class Camera {
 
   /** Show a rectangle in the middle, this share of the view wide or high at most. */
   show(rect, share) {
-    const fitting = share * Math.min(this.width / rect.w, this.height / rect.h);
+    const seen = this.width - this.covered;
+    const fitting = share * Math.min(seen / rect.w, this.height / rect.h);
     const scale = Math.min(Math.max(fitting, FARTHEST), CLOSEST);
-    const x = rect.x + rect.w / 2 - this.width / scale / 2;
+    const x = rect.x + rect.w / 2 - seen / scale / 2;
     const y = rect.y + rect.h / 2 - this.height / scale / 2;
     this.go(x, y, scale, true);
   }
@@ -67,14 +70,15 @@ export class Camera {
   /** Move as little as it takes to have a rectangle in view. */
   reveal(rect, margin) {
     const screen = this.toScreen(rect);
-    const dx = beyond(screen.x, screen.w, this.width, margin);
+    const dx = beyond(screen.x, screen.w, this.width - this.covered, margin);
     const dy = beyond(screen.y, screen.h, this.height, margin);
     if (dx || dy) this.pan(dx, dy, true);
   }
 
   go(x, y, scale, smoothly) {
     cancelAnimationFrame(this.flight);
-    const target = clamp(x, y, scale, this.width, this.height);
+    const target = this.clamp(x, y, scale);
+    this.landing = null;
     if (!smoothly || matchMedia("(prefers-reduced-motion: reduce)").matches) {
       this.settle(target.x, target.y, scale);
       return;
@@ -84,6 +88,7 @@ export class Camera {
 
   /** A straight line seen from above: the scale grows by equal factors, and the place follows it. */
   fly(target, scale) {
+    this.landing = [target.x, target.y, scale];
     const from = { x: this.x, y: this.y, scale: this.scale };
     const zooms = Math.abs(Math.log(scale / from.scale)) > 1e-6;
     const began = performance.now();
@@ -91,6 +96,7 @@ export class Camera {
       const time = Math.min(Math.max((now - began) / FLIGHT, 0), 1);
       const eased = 1 - (1 - time) ** 3;
       if (time === 1) {
+        this.landing = null;
         this.settle(target.x, target.y, scale);
         return;
       }
@@ -102,18 +108,22 @@ export class Camera {
     this.flight = requestAnimationFrame(frame);
   }
 
+  /** End a flight where it was going. */
+  land() {
+    if (this.landing) this.go(...this.landing, false);
+  }
+
   settle(x, y, scale) {
-    Object.assign(this, clamp(x, y, scale, this.width, this.height), { scale });
+    Object.assign(this, this.clamp(x, y, scale), { scale });
     this.moved();
   }
-}
 
-/** The picture is as large as the view where it is not zoomed; its edges stay outside of the view. */
-function clamp(x, y, scale, width, height) {
-  return {
-    x: Math.min(Math.max(x, 0), width - width / scale),
-    y: Math.min(Math.max(y, 0), height - height / scale),
-  };
+  /** The picture is as large as the view where it is not zoomed; its edges stay outside of the view. */
+  clamp(x, y, scale) {
+    const { width, height, covered } = this;
+    const right = scale > 1 ? width - (width - covered) / scale : 0;
+    return { x: Math.min(Math.max(x, 0), right), y: Math.min(Math.max(y, 0), height - height / scale) };
+  }
 }
 
 function beyond(at, size, whole, margin) {

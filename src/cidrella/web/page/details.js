@@ -5,9 +5,9 @@ import { describe } from "./things.js";
 import { ago, clock, count, percent, plural, poolsOf, stateOf } from "./words.js";
 
 export class DetailsView {
-  /** `closed()` when somebody closed it; `go(thing)` to choose another thing. */
-  constructor(panel, { store, picture, palette, closed, go }) {
-    Object.assign(this, { panel, store, picture, palette, closed, go });
+  /** `closed()` when somebody closed it; `go(thing)` to choose another thing; `uncovered()` when it came or went. */
+  constructor(panel, { store, picture, closed, go, uncovered }) {
+    Object.assign(this, { panel, store, picture, closed, go, uncovered });
     this.heading = panel.querySelector("h2");
     this.content = panel.querySelector(".content");
     panel.querySelector(".close").addEventListener("click", () => closed());
@@ -27,6 +27,7 @@ export class DetailsView {
     if (thing?.name !== this.thing?.name || thing?.kind !== this.thing?.kind) this.verdicts = null;
     this.thing = thing;
     this.panel.hidden = !thing;
+    this.uncovered();
     this.shown = "";
     this.refresh();
     if (thing && focus) this.heading.focus();
@@ -66,8 +67,7 @@ export class DetailsView {
     ]);
     return [
       facts([
-        ["State", h("span", { class: `tag ${node.state}` }, stateOf(node))],
-        ["Since", h("span", { title: clock(node.since) }, h("time", { datetime: node.since, "data-age": "" }, ago(node.since)))],
+        ["State", [h("span", { class: `tag ${node.state}` }, stateOf(node)), h("span", { class: "under", title: clock(node.since) }, " for ", h("time", { datetime: node.since, "data-age": "" }, ago(node.since)))]],
         [node.blocks.length === 1 ? "Block" : "Blocks", blocks.length ? h("ul", { class: "plain" }, blocks.map((each) => h("li", {}, each.flat()))) : "none"],
       ]),
       node.reason ? h("p", { class: "reason" }, node.reason) : null,

@@ -1,5 +1,7 @@
 // The connection: the whole document once, then changes as they come. Whatever happens to it, it comes back.
 
+import { askForState } from "./early.js";
+
 const PAUSES = [500, 1000, 2000, 4000, 8000]; // milliseconds before another try
 
 export class Feed {
@@ -13,7 +15,7 @@ export class Feed {
   async start() {
     this.handlers.link(this.failures ? "lost" : "connecting");
     try {
-      const reply = await fetch("api/v1/state", { headers: { Accept: "application/json" }, cache: "no-store" });
+      const reply = await askForState();
       if (reply.status === 401) {
         location.assign("login");
         return;

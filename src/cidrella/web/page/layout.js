@@ -1,23 +1,23 @@
-// Where the tiles lie: a section for each family, tiles in the order of their addresses, all of it in view at once.
+// Where the tiles lie: a section for each family, tiles in the order given, all of it in view at once.
 //
 // Ranges differ so much in size that areas in proportion would show only the largest. So a tile has one of two sizes,
 // by how many blocks its range has beside the others of its family; with very many tiles all are alike.
 
 const HEADING = 28;
 const SECTION_GAP = 12;
-const CAPTION = 0.2; // a tile's caption beside its height, at most CAPTION_MAX
+const CAPTION = 0.26; // a tile's caption beside its height, at most CAPTION_MAX
 const CAPTION_MAX = 22;
 const GAP = 0.08; // between tiles, beside a tile's width, at most GAP_MAX
 const GAP_MAX = 16;
 const FLATTEST = 2.8; // a tile's width to its height
-const TALLEST = 1.6;
+const TALLEST = 1.2;
 const ALIKE_FROM = 40; // tiles in a section
 const LARGE_WITHIN = 3; // bits below the range with the most blocks
 const ABREAST_UP_TO = 12; // tiles in all, for sections to lie side by side
 const ABREAST_WIDTH = 640;
 
 /**
- * Put sections of tiles into a viewport. A section is { title, tiles }, a tile has `blockBits`; each tile is given
+ * Put sections of tiles into a viewport. A section is { title, tiles }, a tile has `blockBits`, 0 for Services; each tile is given
  * `box`, the whole, and `body`, where blocks are drawn; each section `x`, `y` and `heading`, its height. In CSS pixels
  * of a view that is not zoomed.
  */
@@ -74,6 +74,10 @@ function stack(sections, x, width, height) {
 
 /** The cells that tiles take in a grid of columns: each the first place that is free, from the top. */
 function pack(tiles, columns) {
+  if (tiles.every((tile) => tile.span === 1)) {
+    const places = tiles.map((_, at) => ({ row: Math.floor(at / columns), column: at % columns, span: 1 }));
+    return { places, rows: Math.ceil(tiles.length / columns) };
+  }
   const taken = [];
   const places = [];
   let from = 0; // no row before it has room

@@ -28,12 +28,12 @@ const palette = new Palette();
 const voice = new Voice(byId("voice"));
 
 const map = new MapView(
-  { stage: byId("stage"), base: byId("map-base"), overlay: byId("map"), tooltip: byId("tooltip"), where: byId("map-where") },
+  { stage: byId("stage"), base: byId("map-base"), overlay: byId("map"), tooltip: byId("tooltip"), rings: byId("rings"), where: byId("map-where") },
   store,
   palette,
   { changed: () => details.open && details.show(map.chosen), say: (text) => voice.say(text) },
 );
-const details = new DetailsView(byId("details"), { store, picture: () => map.picture, palette, closed: leave, go });
+const details = new DetailsView(byId("details"), { store, picture: () => map.picture, closed: leave, go, uncovered });
 listen(map, { closer: byId("closer"), farther: byId("farther"), all: byId("all") }, { details: (how) => details.show(map.chosen, how), leave });
 
 const pools = poolsTable(byId("pools"), palette, go);
@@ -55,9 +55,15 @@ tabs(byId("tabs"), (id) => {
 /** Choose a thing, from anywhere on the page: the map comes into view, flies there, and tells about it. */
 function go(thing) {
   byId("map-card").scrollIntoView({ block: "nearest" });
+  details.show(thing);
   map.choose(thing, { near: true });
   map.overlay.focus({ preventScroll: true });
-  details.show(thing);
+}
+
+/** How much of the map the details lie on. */
+function uncovered() {
+  const beside = getComputedStyle(details.panel).position === "absolute";
+  map.camera.covered = details.open && beside ? details.panel.offsetWidth : 0;
 }
 
 function leave() {

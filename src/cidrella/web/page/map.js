@@ -12,8 +12,7 @@ import { percent, plural } from "./words.js";
 const NEAR = 0.22; // how much of the view a block fills that was flown to
 const LEGIBLE = 26; // pixels wide, from which a block can be walked to without coming closer
 const TOUCHED = 4; // pixels around a tiny block that still mean it
-const PULSES = 60; // at once
-const PULSE_KEPT = 1500; // milliseconds
+const PULSES = 24; // at once
 const STEP = 90; // pixels that a key pans
 
 export class MapView {
@@ -22,14 +21,16 @@ export class MapView {
     Object.assign(this, elements, { store, palette, changed, say });
     this.picture = new Picture();
     this.sections = [];
+    this.laid = []; // the tiles, before they were laid out anew
+    this.stale = true; // all of it has to be drawn anew
+    this.touched = new Set(); // or these tiles
     this.painter = new Painter(this.base, this.overlay, palette);
     this.camera = new Camera(() => this.moved());
     this.pointed = null;
     this.chosen = null;
-    this.pulses = [];
     this.size = { width: 0, height: 0 };
     this.drawBase = () => this.paint();
-    this.drawOverlay = (now) => this.paintOverlay(now);
+    this.drawOverlay = () => this.paintOverlay();
     new ResizeObserver(() => this.resize()).observe(this.stage);
   }
 
@@ -39,7 +40,6 @@ export class MapView {
   load() {
     this.palette.assign(poolsByAddress(this.store));
     this.picture.build(this.store);
-    this.pulses = [];
     this.arrange();
   }
 
@@ -51,31 +51,76 @@ export class MapView {
       this.palette.assign(poolsByAddress(store));
       picture.build(store);
     } else {
+      this.touch(done);
       for (const [before, after] of done.nodes) after ? picture.setNode(after) : picture.removeNode(before.name);
       for (const [before, after] of done.services) after ? picture.setService(after) : picture.removeService(before.address);
-    }
-    for (const [before, after] of done.nodes) {
-      if (after?.blocks.length && !before?.blocks.length) this.pulse(picture.byNode.get(after.name) ?? []);
+      this.touch(done);
     }
     if (reshaped || picture.takeGrown()) this.arrange();
     else this.annotate();
-    this.redraw();
+    const served = done.nodes.filter(([before, after]) => after?.blocks.length && !before?.blocks.length);
+    this.pulse(served.flatMap(([, after]) => picture.byNode.get(after.name) ?? []));
+    beforeNextFrame(this.drawBase);
+    beforeNextFrame(this.drawOverlay);
   }
 
+  /** The ranges in which something that changed lies, now, have to be drawn anew. */
+  touch({ nodes, services, pools }) {
+    const { byNode, byService, byPool } = this.picture;
+    const places = [
+      ...nodes.flatMap(([before, after]) => byNode.get((after ?? before).name) ?? []),
+      ...services.flatMap(([before, after]) => byService.get((after ?? before).address) ?? []),
+      ...pools.flatMap(([before, after]) => byPool.get((after ?? before).name) ?? []),
+    ];
+    for (const { tile } of places) this.touched.add(tile);
+  }
+
+  /** A ring around what has just come. Elements, for those move without this thread's help. */
   pulse(blocks) {
-    if (matchMedia("(prefers-reduced-motion: reduce)").matches || document.hidden) return;
-    const began = performance.now();
-    this.pulses.push(...blocks.map((block) => ({ block, began })));
-    this.pulses = this.pulses.slice(-PULSES);
+    if (document.hidden || !this.size.width || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+    for (const block of blocks.slice(0, PULSES - this.rings.childElementCount)) {
+      const { x, y, w, h } = this.camera.toScreen(worldOf(block));
+      if (x < 0 || y < 0 || x + w > this.size.width || y + h > this.size.height) continue;
+      const ring = document.createElement("span");
+      Object.assign(ring.style, { left: `${x}px`, top: `${y}px`, width: `${w}px`, height: `${h}px` });
+      ring.addEventListener("animationend", () => ring.remove());
+      this.rings.append(ring);
+    }
   }
 
   arrange() {
     this.picture.takeGrown();
+    this.laid = this.tiles;
     this.sections = this.picture.sections;
     const { width, height } = this.size;
-    if (width && this.sections.length) layout(this.sections, width, height);
+    if (width && this.sections.length) {
+      const anchor = this.anchor();
+      layout(this.sections, width, height);
+      if (anchor) this.restore(anchor);
+    }
     this.annotate();
     this.redraw();
+  }
+
+  /** What is in the middle of a zoomed view: a range, a point of it, and how wide it is on the screen. */
+  anchor() {
+    this.camera.land();
+    if (!this.camera.zoomed) return null;
+    const { x, y } = this.camera.toWorld(this.camera.width / 2, this.camera.height / 2);
+    const tile = nearest(this.laid, x, y);
+    if (!tile) return null;
+    const { body } = tile;
+    return { text: tile.text, x: (x - body.x) / body.w, y: (y - body.y) / body.h, width: body.w * this.camera.scale };
+  }
+
+  /** Bring that back to the middle, wherever it lies now. */
+  restore({ text, x, y, width }) {
+    const tile = this.picture.tiles.find((each) => each.text === text);
+    if (!tile) return;
+    const { body } = tile;
+    const scale = Math.max(width / body.w, 1);
+    const { camera } = this;
+    camera.go(body.x + x * body.w - camera.width / scale / 2, body.y + y * body.h - camera.height / scale / 2, scale, false);
   }
 
   /** What stands beside the ranges' names. */
@@ -96,8 +141,8 @@ export class MapView {
     if (!width || !height || (width === this.size.width && height === this.size.height)) return;
     this.size = { width, height };
     this.painter.resize(width, height, window.devicePixelRatio || 1);
-    this.camera.resize(width, height);
     this.arrange();
+    this.camera.resize(width, height);
   }
 
   recolour() {
@@ -108,6 +153,7 @@ export class MapView {
   // Drawing ----------------------------------------------------------------------------------------------------------
 
   redraw() {
+    this.stale = true;
     beforeNextFrame(this.drawBase);
     beforeNextFrame(this.drawOverlay);
   }
@@ -115,22 +161,23 @@ export class MapView {
   moved() {
     this.overlay.dataset.zoomed = this.camera.zoomed;
     this.hideTooltip();
+    this.rings.replaceChildren();
     this.redraw();
   }
 
   paint() {
     if (!this.size.width) return;
-    this.painter.draw(this.sections, this.camera, getComputedStyle(this.stage).backgroundColor);
+    this.painter.draw(this.sections, this.camera, getComputedStyle(this.stage).backgroundColor, this.stale ? null : this.touched);
+    this.stale = false;
+    this.touched.clear();
     setText(this.where, this.whereabouts());
     this.painted?.();
   }
 
-  paintOverlay(now) {
+  paintOverlay() {
     if (!this.size.width) return;
-    this.pulses = this.pulses.filter((pulse) => now - pulse.began < PULSE_KEPT);
     const marks = [...this.marks(this.pointed, "pointed"), ...this.marks(this.chosen, "chosen")];
-    const pulses = this.pulses.map(({ block, began }) => ({ rect: worldOf(block), began }));
-    if (this.painter.drawOverlay(this.camera, marks, pulses, now)) beforeNextFrame(this.drawOverlay);
+    this.painter.drawOverlay(this.camera, marks);
   }
 
   marks(thing, kind) {
@@ -243,9 +290,14 @@ export class MapView {
     return words ? [words.title, ...words.lines].join(", ") : "";
   }
 
+  /** In the order in which they lie. */
+  get tiles() {
+    return this.sections.flatMap((section) => section.tiles);
+  }
+
   /** To the next block (1) or the one before (-1), in the order of addresses, range after range. */
   walk(by) {
-    const filled = this.picture.tiles.filter((tile) => tile.blocks.length);
+    const filled = this.tiles.filter((tile) => tile.blocks.length);
     if (!filled.length) return;
     const place = this.chosen && placesOf(this.chosen, this.picture)[0];
     let next;
@@ -254,7 +306,7 @@ export class MapView {
     } else {
       const at = place.tile.blocks.indexOf(place);
       next = at >= 0 ? place.tile.blocks[at + by] : this.beside(place.tile, by);
-      next ??= endOf(neighbour(filled, this.picture.tiles, place.tile, by), by);
+      next ??= endOf(neighbour(filled, this.tiles, place.tile, by), by);
     }
     if (next) this.choose(thingOf(next));
   }
@@ -269,7 +321,7 @@ export class MapView {
 
   /** To the next range, or the one before. */
   walkRanges(by) {
-    const { tiles } = this.picture;
+    const { tiles } = this;
     if (!tiles.length) return;
     const place = this.chosen && placesOf(this.chosen, this.picture)[0];
     const at = place ? tiles.indexOf(place.tile) + by : by > 0 ? 0 : tiles.length - 1;
@@ -280,7 +332,7 @@ export class MapView {
   /** To the first or the last block of the range. */
   walkToEnd(by) {
     const place = this.chosen && placesOf(this.chosen, this.picture)[0];
-    const tile = place?.tile ?? this.picture.tiles[0];
+    const tile = place?.tile ?? this.tiles[0];
     const block = tile && endOf(tile, -by);
     if (block) this.choose(thingOf(block));
   }
@@ -306,12 +358,18 @@ function neighbour(filled, tiles, tile, by) {
   return by > 0 ? filled.find((each) => tiles.indexOf(each) > at) : filled.findLast((each) => tiles.indexOf(each) < at);
 }
 
+/** The tile that is nearest to a point. */
+function nearest(tiles, x, y) {
+  const distance = ({ box }) => Math.hypot(box.x + box.w / 2 - x, box.y + box.h / 2 - y) - Math.hypot(box.w, box.h) / 2;
+  return tiles.reduce((best, tile) => (!best || distance(tile) < distance(best) ? tile : best), null);
+}
+
 function endOf(tile, by) {
   return by > 0 ? tile?.blocks[0] : tile?.blocks.at(-1);
 }
 
 /** The pools' names in the order of their addresses, so that neighbours get colours that differ. */
 function poolsByAddress(store) {
-  const order = new Map(store.ranges.flatMap((range) => range.pools).map((name, at) => [name, at]));
+  const order = new Map(store.ranges.flatMap((range) => range.pools).map((name, at) => [name, at]).reverse());
   return [...store.pools.keys()].sort((one, two) => (order.get(one) ?? Infinity) - (order.get(two) ?? Infinity) || (one < two ? -1 : 1));
 }

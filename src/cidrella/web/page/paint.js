@@ -1,5 +1,5 @@
-// Draws the picture on a canvas, as much of it as is in view; and on a second one above it what moves on its own: what
-// is pointed at, what is chosen, what has just come.
+// Draws the picture on a canvas, as much of it as is in view; and on a second one above it what changes more often: what
+// is pointed at and what is chosen.
 
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
 const MONO = 'ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace';
@@ -7,11 +7,12 @@ const SMALLEST = 1; // pixels: what is smaller is drawn so large
 const SMALLEST_ADDRESS = 3; // a Service's, of which there are few in a large range
 const LABEL_WIDTH = 34;
 const LABEL_HEIGHT = 14;
+const LABEL_LETTERS = 7; // of a name that is cut: fewer say nothing
+const LABEL_TAIL = 0.6; // names of nodes differ at the end
 const TWO_LINES = 32;
 const CELL_LINES = 9; // pixels of a free cell from which its edges are drawn
 const CAPTION_WIDTH = 64;
-const CAPTION_HEIGHT = 11;
-const PULSE = 1400; // milliseconds
+const CAPTION_HEIGHT = 13;
 const KEPT_WIDTHS = 20000;
 
 export class Painter {
@@ -62,20 +63,31 @@ export class Painter {
 
   // The picture ------------------------------------------------------------------------------------------------------
 
-  draw(sections, camera, page) {
+  /** All of it, or only some tiles where nothing else changed. */
+  draw(sections, camera, page, only) {
     const context = this.base;
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     context.fillStyle = page;
-    context.fillRect(0, 0, this.width, this.height);
+    if (!only) context.fillRect(0, 0, this.width, this.height);
     context.textBaseline = "middle";
     const shift = new DOMMatrix().scale(1 / this.ratio).translate(-camera.x * camera.scale, -camera.y * camera.scale);
     for (const pattern of this.patterns.values()) pattern.setTransform(camera.scale < 2 ** 20 ? shift : new DOMMatrix());
     for (const section of sections) {
-      this.heading(section, camera);
+      if (!only) this.heading(section, camera);
       for (const tile of section.tiles) {
-        if (this.inView(camera.toScreen(tile.box))) this.tile(tile, camera);
+        if (only && !only.has(tile)) continue;
+        const box = camera.toScreen(tile.box);
+        if (!this.inView(box)) continue;
+        if (only) this.clear(box, page);
+        this.tile(tile, camera);
       }
     }
+  }
+
+  clear(box, page) {
+    const { x, y, w, h } = this.cut(box);
+    this.base.fillStyle = page;
+    this.base.fillRect(x - 1, y - 1, w + 2, h + 2);
   }
 
   inView({ x, y, w, h }) {
@@ -118,7 +130,7 @@ export class Painter {
     const height = body.y - box.y;
     if (height < CAPTION_HEIGHT || box.w < CAPTION_WIDTH || box.y > this.height || body.y < 0) return;
     const context = this.base;
-    const size = Math.min(12.5, height * 0.68);
+    const size = Math.min(12.5, height * 0.76);
     const y = body.y - Math.min(height / 2, 11);
     let room = box.w;
     context.textAlign = "left";
@@ -179,7 +191,8 @@ export class Painter {
     const stepX = area.cell.w * body.w;
     const stepY = area.cell.h * body.h;
     if (!seen || stepX < CELL_LINES || stepY < CELL_LINES) return;
-    context.strokeStyle = this.palette.colours.line;
+    context.globalAlpha = this.palette.colours.edge;
+    context.strokeStyle = this.palette.of(area.pool);
     context.lineWidth = 1;
     context.beginPath();
     const originX = body.x + area.rect.x * body.w;
@@ -197,6 +210,7 @@ export class Painter {
       context.lineTo(seen.x + seen.w, y);
     }
     context.stroke();
+    context.globalAlpha = 1;
   }
 
   blocks(tile, body) {
@@ -226,8 +240,8 @@ export class Painter {
     context.textAlign = "left";
     const size = Math.min(12.5, h * 0.72);
     context.font = `${size}px ${FONT}`;
-    const text = this.shorten(name, room);
-    if (text.length < 3 && text !== name) return;
+    const text = this.shorten(name, room, LABEL_TAIL);
+    if (text.length < LABEL_LETTERS && text !== name) return;
     if (block.state === "conflict") {
       context.fillStyle = this.palette.colours.bad;
       context.fillRect(x, y + h / 2 - (h >= TWO_LINES ? 17 : 9), Math.min(w, room + 10), h >= TWO_LINES ? 34 : 18);
@@ -253,24 +267,26 @@ export class Painter {
     return width;
   }
 
-  /** As much of a text as there is room for. */
-  shorten(text, room) {
+  /** As much of a text as there is room for; `tail` is the share of it that is kept of the end. */
+  shorten(text, room, tail = 0) {
     const width = this.measure(text);
     if (width <= room) return text;
-    const letters = Math.floor((text.length * room) / width) - 1;
-    return letters > 0 ? `${text.slice(0, letters)}…` : "";
+    for (let letters = Math.floor((text.length * room) / width) - 1; letters > 0; letters--) {
+      const last = Math.round(letters * tail);
+      const cut = `${text.slice(0, letters - last)}…${text.slice(text.length - last)}`;
+      if (this.base.measureText(cut).width <= room) return cut;
+    }
+    return "";
   }
 
   // What lies above it -----------------------------------------------------------------------------------------------
 
-  /** `marks` are { rect, kind } in coordinates of the picture; `pulses` are { rect, began }. Returns whether to go on. */
-  drawOverlay(camera, marks, pulses, now) {
+  /** `marks` are { rect, kind } in coordinates of the picture. */
+  drawOverlay(camera, marks) {
     const context = this.overlay;
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     context.clearRect(0, 0, this.width, this.height);
     for (const mark of marks) this.mark(camera.toScreen(mark.rect), mark.kind);
-    for (const pulse of pulses) this.pulse(camera.toScreen(pulse.rect), (now - pulse.began) / PULSE);
-    return pulses.some((pulse) => now - pulse.began < PULSE);
   }
 
   mark(screen, kind) {
@@ -286,20 +302,6 @@ export class Painter {
       context.roundRect(seen.x - out, seen.y - out, seen.w + 2 * out, seen.h + 2 * out, 3);
       context.stroke();
     }
-  }
-
-  pulse(screen, progress) {
-    if (progress >= 1 || progress < 0) return;
-    const context = this.overlay;
-    const seen = this.cut(grown(screen, 4));
-    const out = 1 + 7 * progress;
-    context.globalAlpha = 1 - progress;
-    context.strokeStyle = this.palette.colours.focus;
-    context.lineWidth = 2;
-    context.beginPath();
-    context.roundRect(seen.x - out, seen.y - out, seen.w + 2 * out, seen.h + 2 * out, 4);
-    context.stroke();
-    context.globalAlpha = 1;
   }
 }
 

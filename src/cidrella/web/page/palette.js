@@ -7,7 +7,6 @@ const LIGHT = {
   ink: "#1a2230",
   soft: "#566173",
   free: "#eef1f5",
-  line: "#d5dbe4",
   nobody: "#6b7585",
   service: "#5b6a80",
   band: { static: "#c3cbd8", dynamic: "#dde2ea" },
@@ -16,6 +15,7 @@ const LIGHT = {
   focus: "#111827",
   halo: "#ffffff",
   tint: 0.13,
+  edge: 0.22,
 };
 
 const DARK = {
@@ -24,7 +24,6 @@ const DARK = {
   ink: "#e7ebf2",
   soft: "#9aa6b8",
   free: "#1f2630",
-  line: "#323b49",
   nobody: "#8a95a6",
   service: "#a9b6ca",
   band: { static: "#3d4859", dynamic: "#2a3340" },
@@ -33,6 +32,7 @@ const DARK = {
   focus: "#ffffff",
   halo: "#0d1117",
   tint: 0.16,
+  edge: 0.25,
 };
 
 export class Palette {

@@ -22,7 +22,7 @@ class Tile {
     this.text = prefix.text;
     this.family = prefix.family;
     this.blockLength = Math.max(blockLength, prefix.length);
-    this.blockBits = this.blockLength - prefix.length;
+    this.blockBits = pools.length ? this.blockLength - prefix.length : 0;
     this.grid = new Grid(prefix, this.blockLength);
     this.pools = pools;
     this.services = services;
@@ -82,6 +82,7 @@ export class Picture {
     this.tiles = [];
     this.byNode = new Map(); // name → blocks
     this.byService = new Map(); // address → blocks
+    this.byPool = new Map(); // name → areas
     this.shape = "";
   }
 
@@ -95,6 +96,7 @@ export class Picture {
     this.shape = shapeOf(store);
     this.byNode.clear();
     this.byService.clear();
+    this.byPool.clear();
     this.tiles = store.ranges.map((range) => makeTile(range, store)).filter(Boolean);
     this.sort();
     for (const pool of store.pools.values()) this.addAreas(pool);
@@ -104,9 +106,10 @@ export class Picture {
     for (const service of store.services.values()) this.setService(service);
   }
 
+  /** The tiles of each family that has any: those of pools, then those of Services. */
   get sections() {
     return ["IPv4", "IPv6"]
-      .map((family) => ({ title: family, tiles: this.tiles.filter((tile) => tile.family === family) }))
+      .map((family) => ({ title: family, tiles: inOrder(this.tiles.filter((tile) => tile.family === family)) }))
       .filter((section) => section.tiles.length);
   }
 
@@ -115,13 +118,17 @@ export class Picture {
   }
 
   addAreas(pool) {
+    const areas = [];
     for (const family of pool.families) {
       const prefix = parsePrefix(family.range);
       for (const tile of prefix ? this.around(prefix) : []) {
         const cell = tile.grid.place(new Prefix(prefix.family, prefix.first, family.blockSize));
-        tile.areas.push({ tile, pool: pool.name, prefix, blockSize: family.blockSize, cell, rect: tile.grid.place(prefix) });
+        const area = { tile, pool: pool.name, prefix, blockSize: family.blockSize, cell, rect: tile.grid.place(prefix) };
+        tile.areas.push(area);
+        areas.push(area);
       }
     }
+    this.byPool.set(pool.name, areas);
   }
 
   addBands(range) {
@@ -211,6 +218,10 @@ export class Picture {
     this.grown = false;
     return Boolean(grown);
   }
+}
+
+function inOrder(tiles) {
+  return [...tiles.filter((tile) => !tile.services.length), ...tiles.filter((tile) => tile.services.length)];
 }
 
 function makeTile(range, store) {

@@ -22,7 +22,7 @@ export function poolsTable(host, palette, go) {
       { title: "Ranges", cell: rangesCell },
       { title: "Free", class: "number", key: (pool) => Math.min(...pool.families.map((family) => family.free)), cell: freeCell },
       { title: "Used", class: "use", key: (pool) => pool.utilisation + (pool.state === "full" ? 1 : 0), descendingFirst: true, cell: usedCell },
-      { title: "Full", class: "forecast", key: (pool) => pool.forecast.exhaustedAt ?? "~", cell: forecastCell },
+      { title: "Runs out", class: "forecast", key: (pool) => pool.forecast.exhaustedAt ?? "~", cell: forecastCell },
     ],
   });
 }

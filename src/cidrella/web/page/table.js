@@ -15,21 +15,23 @@ export class PagedTable {
     this.filter = h("input", { type: "search", placeholder: "Filter", "aria-label": filterLabel, autocomplete: "off", spellcheck: "false" });
     this.filter.addEventListener("input", () => this.turn(0));
     this.heads = columns.map((column, at) => this.head(column, at));
-    this.body = h("tbody");
+    this.body = h("tbody", { role: "rowgroup" });
     this.nothing = h("p", { class: "empty" });
     this.before = this.pageButton("Previous page", "‹", -1);
     this.after = this.pageButton("Next page", "›", 1);
     this.range = h("span", { class: "range", "aria-live": "polite" });
     this.pager = h("div", { class: "pager" }, this.before, this.range, this.after);
-    const table = h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, this.heads)), this.body);
+    // Roles are said, for on a narrow screen rows are laid out as grids, and would be tables no more.
+    const head = h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, this.heads));
+    const table = h("table", { role: "table" }, h("caption", { class: "unseen" }, caption), head, this.body);
     this.scroller = h("div", { class: "scroller", role: "region", "aria-label": caption, tabindex: "0" }, table);
     host.append(h("div", { class: "table-tools" }, this.filter, this.pager), this.scroller, this.nothing);
   }
 
   head(column, at) {
-    if (!column.key) return h("th", { scope: "col", class: column.class }, column.title);
+    if (!column.key) return h("th", { role: "columnheader", scope: "col", class: column.class }, column.title);
     const button = h("button", { type: "button", onclick: () => this.sortBy(at) }, column.title, h("span", { class: "arrow", "aria-hidden": "true" }));
-    return h("th", { scope: "col", class: column.class }, button);
+    return h("th", { role: "columnheader", scope: "col", class: column.class }, button);
   }
 
   pageButton(label, sign, by) {
@@ -63,7 +65,7 @@ export class PagedTable {
   }
 
   row(row) {
-    return h("tr", {}, this.columns.map((column) => h("td", { class: column.class }, column.cell(row))));
+    return h("tr", { role: "row" }, this.columns.map((column) => h("td", { role: "cell", class: column.class }, column.cell(row))));
   }
 
   showState(found, from) {

@@ -22,7 +22,7 @@ export function placesOf(thing, picture) {
     case "service":
       return picture.byService.get(thing.address) ?? [];
     case "pool":
-      return picture.tiles.flatMap((tile) => tile.areas.filter((area) => area.pool === thing.name));
+      return picture.byPool.get(thing.name) ?? [];
     case "range":
       return picture.tiles.filter((tile) => tile.text === thing.range).map((tile) => ({ tile, rect: WHOLE }));
     case "free":
