@@ -23,17 +23,19 @@ from cidrella.model.kinds import POOL_KINDS
 from cidrella.model.validate import validate_pool
 from cidrella.serviceip.metrics import Metrics as ServiceMetrics
 from cidrella.serviceip.notices import CORRUPT, REBUILT
+from cidrella.web.series import WebSeries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from cidrella.app.settings import Setting
+    from cidrella.app.setting import Setting
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
 OPERATORS = [
-    DOCS / f"{name}.md" for name in ("install", "configs", "services", "flags", "metrics", "events", "migration")
+    DOCS / f"{name}.md"
+    for name in ("install", "configs", "services", "flags", "metrics", "events", "migration", "page-api")
 ]
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^( *)```yaml\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
@@ -172,6 +174,7 @@ def exposed() -> dict[str, str]:
     metrics = Metrics()
     metrics.attach(Cluster(), dict.fromkeys(GAUGES, lambda: 0.0))
     ServiceMetrics(metrics.registry, tuple)
+    WebSeries(metrics.registry)
     families = metrics.registry.collect()
     return {f"{each.name}_total" if each.type == "counter" else each.name: each.type for each in families}
 

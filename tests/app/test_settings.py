@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cidrella.app.settings import CommonSettings, Group, Settings, table
+from cidrella.app.setting import Group
+from cidrella.app.settings import CommonSettings, Settings, table
 from cidrella.app.sources import HelpWanted, SettingError, read_settings
 from cidrella.app.values import Address
 from cidrella.app.webhook_settings import WebhookSettings

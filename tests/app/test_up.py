@@ -86,7 +86,7 @@ class Neighbour(Teller):
         self.next: list[Address] = []
 
     def ready(self, ready: Ready) -> None:
-        self.next.append(up._default_address())
+        self.next.append(up.free_or_any(up.DEFAULT_ADDRESS))
         super().ready(ready)
 
 

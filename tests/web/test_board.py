@@ -142,7 +142,6 @@ def test_clearing() -> None:
     board.post(everything())
     assert board.filled.is_set()
     assert [each.name for each in EXAMPLE.nodes] == board.node_names
-    assert {each.address for each in EXAMPLE.services} == board.service_addresses
 
 
 def test_the_same_version_is_encoded_once() -> None:

@@ -87,7 +87,7 @@ def make_map(cluster: Cluster, decisions: Sequence[Decision]) -> Map:
     holdings = [holding for space in cluster.spaces.values() for holding in space]
     services = [each.prefix for each in holdings if isinstance(each.holder, ServiceRange)]
     pool_ranges = [(cidr, length, pool) for pool in cluster.pools.values() for cidr, length in pool.spec.ranges]
-    roots = _outermost([*services, *(cidr for cidr, _, _ in pool_ranges)])
+    roots = outermost([*services, *(cidr for cidr, _, _ in pool_ranges)])
     blocks_of = _Blocks(pool_of)
     held_in: dict[Prefix, list[Holding]] = {root: [] for root in roots}
     for holding in holdings:
@@ -129,7 +129,7 @@ class _Blocks:
         return Area(segment.first, segment.last, Kind.NODE, names, pool)
 
 
-def _outermost(prefixes: Iterable[Prefix]) -> list[Prefix]:
+def outermost(prefixes: Iterable[Prefix]) -> list[Prefix]:
     """Those that no other contains, in order."""
     outer: list[Prefix] = []
     for prefix in sorted(set(prefixes)):

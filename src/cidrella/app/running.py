@@ -6,20 +6,29 @@ What is heavy is imported here, when it is wanted: the other commands start with
 from __future__ import annotations
 
 import os
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 import structlog
 
 from cidrella import __version__
-from cidrella.app.process import listening, run_process, told_election
+from cidrella.app.process import WRONG_INPUT, listening, run_process, told_election
+from cidrella.kube.errors import ConfigError
+from cidrella.kube.loopback import is_loopback
 from cidrella.model.flags import AllocatorType
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Sequence
+
+    from prometheus_client import CollectorRegistry
 
     from cidrella.app.lifetime import Lifetime
+    from cidrella.app.page import Page
     from cidrella.app.settings import Settings
+    from cidrella.controller.controller import Controller
     from cidrella.kube.access import Access
+    from cidrella.kube.client import Client
+    from cidrella.kube.listening import Listener
     from cidrella.model.flags import IpamFlags
 
 _log = structlog.get_logger()
@@ -42,7 +51,6 @@ async def _run(settings: Settings, access: Access, lifetime: Lifetime) -> int:
     from cidrella.controller.metrics import Metrics  # noqa: PLC0415
     from cidrella.kube.client import Client  # noqa: PLC0415
     from cidrella.kube.election import make_identity  # noqa: PLC0415
-    from cidrella.web.probes import Probes  # noqa: PLC0415
 
     metrics = Metrics()
     async with Client(access, timeout=settings.api_timeout, observe=metrics.observe_request) as client:
@@ -51,10 +59,65 @@ async def _run(settings: Settings, access: Access, lifetime: Lifetime) -> int:
             _log.warning("blocks are sent without being recorded, and may be given twice", because=UNSAFE)
         told = ControllerSettings(settings.ipam, make_identity(), settings.election, records=records)
         controller = Controller(client, told, metrics)
-        probes = Probes(*settings.bind_address, readiness=controller.readiness, registry=metrics.registry)
-        async with listening(probes, "--bind-address", settings.bind_address):
-            _announce(settings, access, probes.url)
+        try:
+            serving = _Serving(settings, access, controller, client, metrics.registry)
+        except ConfigError as error:
+            _log.error("who may see the page cannot be told", error=str(error))
+            return WRONG_INPUT
+        async with serving.begun() as url:
+            _announce(settings, access, url)
             return await lifetime.spend_on(controller.run())
+
+
+class _Serving:
+    """Everything that answers HTTP: probes, metrics, the page. Raises `ConfigError`."""
+
+    def __init__(
+        self, settings: Settings, access: Access, controller: Controller, client: Client, registry: CollectorRegistry
+    ) -> None:
+        from cidrella.app.page import Page, make_door  # noqa: PLC0415
+        from cidrella.web.probes import MetricsServer, Probes  # noqa: PLC0415
+        from cidrella.web.series import WebSeries  # noqa: PLC0415
+
+        self._settings = settings
+        apart = settings.metrics_bind_address
+        self._metrics = None if apart is None else MetricsServer(*apart, registry=registry)
+        here = registry if apart is None else None
+        self._page: Page | None = None
+        if settings.web:
+            series = WebSeries(registry)
+            self._page = Page(controller, client, access.context or access.server)
+            door = make_door(settings, client, series)
+            self._server: Listener = self._page.server(settings.bind_address, here, door, series)
+        else:
+            self._server = Probes(*settings.bind_address, readiness=controller.readiness, registry=here)
+
+    @asynccontextmanager
+    async def begun(self) -> AsyncIterator[str]:
+        """While this lasts, all of it is answered; where the probes are."""
+        async with AsyncExitStack() as stack:
+            address, apart = self._settings.bind_address, self._settings.metrics_bind_address
+            if self._metrics is not None and apart is not None:
+                await stack.enter_async_context(listening(self._metrics, "--metrics-bind-address", apart))
+                _log.info("metrics have an address of their own", url=f"{self._metrics.url}/metrics")
+            await stack.enter_async_context(listening(self._server, "--bind-address", address))
+            if self._page is not None:
+                self._tell_of_page(self._server.url)
+                await stack.enter_async_context(self._page.kept_up())
+            yield self._server.url
+
+    def _tell_of_page(self, url: str) -> None:
+        from cidrella.app.page import asked_for  # noqa: PLC0415
+
+        if asks := asked_for(self._settings):
+            _log.info("the page is served", url=f"{url}/", asks_for=" or ".join(asks))
+        elif is_loopback(self._settings.bind_address.host):
+            _log.info("the page is served", url=f"{url}/", asks_for="nothing, for only this machine can connect")
+        else:
+            _log.warning(
+                "the page is not served, because others than this machine can connect to --bind-address; say who may "
+                "look with --web-token-file, --web-password-file or --web-auth=kubernetes, or say --web=false"
+            )
 
 
 def _announce(settings: Settings, access: Access, probes: str) -> None:

@@ -7,64 +7,29 @@ field's name is the flag's, with underscores: `cluster_cidr` is `--cluster-cidr`
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self, TypeVar
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, ClassVar, Self
 
-from cidrella.app.values import ADDRESS, DURATION, FILE, GATES, MASK, RANGES, TEXT, TRUTH, Address, Kind, choice
+from cidrella.app.setting import TABLE, Group, Setting, setting
+from cidrella.app.values import (
+    ADDRESS,
+    ADDRESS_OR_NONE,
+    DURATION,
+    FILE,
+    GATES,
+    MASK,
+    RANGES,
+    TEXT,
+    TRUTH,
+    Address,
+    choice,
+)
 from cidrella.kube.campaign import ElectionSettings
 from cidrella.model.flags import AllocatorType, FlagError, IpamFlags, read_ipam_flags
 from cidrella.model.syntax import name_fault
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-T = TypeVar("T")
-
-_TABLE: Final = "setting"
-
-
-class Group(Enum):
-    """A subject in the help, in its order."""
-
-    NODES = "Ranges and blocks"
-    SERVICES = "Ranges of Services"
-    WEBHOOK = "The webhook"
-    CLUSTER = "The API server"
-    ELECTION = "Leader election"
-    OPERATION = "Operation"
-
-
-class Setting(NamedTuple):
-    """One row of the table."""
-
-    name: str
-    """The flag's, without the dashes before it."""
-    kind: Kind[Any]
-    default: str
-    group: Group
-    help: str
-
-    @property
-    def flag(self) -> str:
-        """As on the command line."""
-        return f"--{self.name}"
-
-    @property
-    def variable(self) -> str:
-        """As in the environment."""
-        return f"CIDRELLA_{self.field.upper()}"
-
-    @property
-    def field(self) -> str:
-        """As in the settings."""
-        return self.name.replace("-", "_")
-
-
-def setting(kind: Kind[T], default: str, group: Group, text: str) -> T:
-    """A field of settings: its default as one would write it, and what it is for."""
-    value: T = field(default=kind.parse(default), metadata={_TABLE: (kind, default, group, text)})
-    return value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,6 +181,35 @@ class Settings(CommonSettings):
         GATES, "", Group.NODES, "Gates to switch: MultiCIDRRangeAllocator (on), ServiceIPStaticSubrange (on)."
     )
 
+    web: bool = setting(TRUTH, "true", Group.PAGE, "Serve the page and its API at --bind-address.")
+    """It costs nothing while nobody looks, and where others could, they are asked who they are."""
+    web_token_file: str = setting(
+        FILE,
+        "",
+        Group.PAGE,
+        "Show the page, its API and metrics only to who has the token in this file: at the login, or as a bearer "
+        "token with each request. It is read again when it changes.",
+    )
+    """This or one of the next two is needed where --bind-address is not the loopback interface: else there is no page
+    there. Health and readiness are for everybody."""
+    web_password_file: str = setting(
+        FILE, "", Group.PAGE, "Likewise, the password in this file, at the login. Both may be given."
+    )
+    web_auth: str = setting(
+        choice("none", "kubernetes"),
+        "none",
+        Group.PAGE,
+        "kubernetes: likewise, a token of the cluster whose bearer may list nodes. The API server is asked "
+        "(deploy/page-auth has the rights for it).",
+    )
+    metrics_bind_address: Address | None = setting(  # noqa: RUF009 - as that of bind_address
+        ADDRESS_OR_NONE,
+        "",
+        Group.PAGE,
+        "Where /metrics is served instead, to everybody who can connect. Not given: at --bind-address, with the rest.",
+    )
+    """For those who let a Prometheus in, and nobody else."""
+
     @property
     def ipam(self) -> IpamFlags:
         """What the flags about node IPAM say. Raises `FlagError` (F2, F7)."""
@@ -236,9 +230,23 @@ class Settings(CommonSettings):
         """Of the flags about node IPAM."""
         return self.ipam.warnings
 
+    def checked(self) -> Self:
+        """The same, if no two of its settings contradict each other. Raises `FlagError`."""
+        super().checked()
+        asks = {
+            "--web-token-file": bool(self.web_token_file),
+            "--web-password-file": bool(self.web_password_file),
+            "--web-auth=kubernetes": self.web_auth == "kubernetes",
+        }
+        if not self.web and (given := [flag for flag, is_given in asks.items() if is_given]):
+            raise FlagError(f"{given[0]} says who may see the page, and --web=false that there is none; leave out one")
+        if self.bind_address == self.metrics_bind_address and self.bind_address.port:
+            raise FlagError(f"--bind-address and --metrics-bind-address are both {self.bind_address}; leave out one")
+        return self
+
 
 def table(kind: type[CommonSettings] = Settings) -> Mapping[str, Setting]:
     """Every setting of a command by its name, in the order of the help."""
-    rows = [Setting(each.name.replace("_", "-"), *each.metadata[_TABLE]) for each in fields(kind)]
+    rows = [Setting(each.name.replace("_", "-"), *each.metadata[TABLE]) for each in fields(kind)]
     order = list(Group)
     return {row.name: row for row in sorted(rows, key=lambda row: order.index(row.group))}

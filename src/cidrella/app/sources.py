@@ -14,12 +14,14 @@ from reprlib import repr as shortened
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from cidrella.app import yamlreader
-from cidrella.app.settings import CommonSettings, Setting, table
+from cidrella.app.settings import CommonSettings, table
 from cidrella.app.values import VERBOSITY, BadValueError, Kind
 from cidrella.model.flags import FlagError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from cidrella.app.setting import Setting
 
 S = TypeVar("S", bound=CommonSettings)
 

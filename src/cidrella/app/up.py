@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
@@ -22,6 +21,7 @@ from cidrella.app.inventory import InputError
 from cidrella.app.lifetime import ToldError
 from cidrella.app.logs import set_up_logs
 from cidrella.app.process import run_loop
+from cidrella.app.up_control import controlled, free_or_any
 from cidrella.app.up_place import KUBECONFIG, PlaceError, occupied
 from cidrella.app.up_settings import DEFAULT_ADDRESS
 from cidrella.app.up_trust import CONTROLLER, SERVER, reachable, settle_trust
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from cidrella.app.up_place import Place
     from cidrella.app.up_settings import UpSettings
     from cidrella.app.up_trust import Trust
-    from cidrella.app.values import Address
-    from cidrella.controller.controller import Controller
     from cidrella.kube.client import Client
     from cidrella.serviceip.desk import Desk
 
@@ -75,6 +73,8 @@ class Ready(NamedTuple):
     url: str
     kubeconfig: Path
     asks_for_token: bool
+    page: str
+    """Where the page is; "" without a controller, of which it would show everything."""
 
 
 class Teller(Protocol):
@@ -146,7 +146,7 @@ class _Up:
         from cidrella.apiserver.serving.server import ApiServer  # noqa: PLC0415
         from cidrella.kube.listening import CannotListenError  # noqa: PLC0415
 
-        address = self._settings.bind_address or _default_address()
+        address = self._settings.bind_address or free_or_any(DEFAULT_ADDRESS)
         server = ApiServer(
             store,
             *address,
@@ -172,10 +172,12 @@ class _Up:
             async with asyncio.TaskGroup() as group:
                 group.create_task(desk.run())
                 group.create_task(self._admit(desk, store, server, client, admitted))
-                if wanted.controller:
-                    group.create_task(_controller(controllers).run())
-                await self._furnish(client, url, admitted)
-                await asyncio.Event().wait()
+                async with AsyncExitStack() as stack:
+                    page = ""
+                    if wanted.controller:
+                        page = await stack.enter_async_context(controlled(controllers, group))
+                    await self._furnish(client, url, admitted, page)
+                    await asyncio.Event().wait()
 
     async def _admit(
         self, desk: Desk, store: Store, server: ApiServer, client: Client, admitted: asyncio.Event
@@ -191,7 +193,7 @@ class _Up:
         await have_own_service(client, self._settings.service_ranges, port)
         admitted.set()
 
-    async def _furnish(self, client: Client, url: str, admitted: asyncio.Event) -> None:
+    async def _furnish(self, client: Client, url: str, admitted: asyncio.Event, page: str) -> None:
         """What the files say, then nodes; and tell that it is ready. Ends only without an example that lives."""
         from cidrella.app.up_apply import apply_manifests  # noqa: PLC0415
 
@@ -202,7 +204,7 @@ class _Up:
         self._place.write(KUBECONFIG, self._trust.kubeconfig(url))
         self._ready = True
         example = await self._example(client)
-        self._teller.ready(Ready(url, self._place.kubeconfig, bool(self._trust.users)))
+        self._teller.ready(Ready(url, self._place.kubeconfig, bool(self._trust.users), page))
         if example and self._settings.churn:
             await example.live()
 
@@ -222,17 +224,6 @@ class _Up:
         from cidrella.kube.client import Client  # noqa: PLC0415
 
         return Client(self._trust.access(url, user), timeout=_TIMEOUT)
-
-
-def _default_address() -> Address:
-    """The one that people know, else one with any port that is free."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(DEFAULT_ADDRESS)
-        except OSError:
-            return DEFAULT_ADDRESS._replace(port=0)
-    return DEFAULT_ADDRESS
 
 
 @asynccontextmanager
@@ -277,15 +268,6 @@ def _desk(client: Client) -> Desk:
 
     told = DeskSettings((), make_identity(), None, look_interval=_LOOK_INTERVAL, settle=_SETTLE)
     return Desk(client, told, CollectorRegistry())
-
-
-def _controller(client: Client) -> Controller:
-    from cidrella.app.settings import Settings  # noqa: PLC0415
-    from cidrella.controller.controller import Controller, ControllerSettings  # noqa: PLC0415
-    from cidrella.controller.metrics import Metrics  # noqa: PLC0415
-    from cidrella.kube.election import make_identity  # noqa: PLC0415
-
-    return Controller(client, ControllerSettings(Settings().ipam, make_identity(), None), Metrics())
 
 
 async def _wait(admitted: asyncio.Event) -> None:

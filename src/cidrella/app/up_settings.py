@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 DEFAULT_ADDRESS: Final = Address("127.0.0.1", 10292)
 """Loopback, since it is for trying things out. The port is next to those of `cidrella run` and `cidrella webhook`."""
+PAGE_ADDRESS: Final = Address("127.0.0.1", 10293)
+"""The next one; another port where that is taken."""
 DEFAULT_SERVICE_RANGE: Final = "10.96.0.0/16"
 """What most clusters have, or the beginning of it."""
 NODES_MAX: Final = 10_000

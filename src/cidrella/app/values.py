@@ -106,6 +106,10 @@ def _address(text: str) -> Address:
     return Address(found["ipv6"] or found["host"] or "", int(found["port"]))
 
 
+def _address_or_none(text: str) -> Address | None:
+    return _address(text) if text else None
+
+
 def _level_of_verbosity(text: str) -> str:
     """The level that kube-controller-manager's `-v N` comes nearest to."""
     return "debug" if _number(text) >= _VERBOSE else "info"
@@ -130,4 +134,5 @@ TRUTH: Final = Kind("true|false", _truth, bool)
 MASK: Final = Kind("LENGTH", _number, int, example="24")
 DURATION: Final = Kind("DURATION", _duration, example="15s")
 ADDRESS: Final = Kind("HOST:PORT", _address, example="127.0.0.1:10290")
+ADDRESS_OR_NONE: Final = Kind("HOST:PORT", _address_or_none, example="127.0.0.1:10290")
 VERBOSITY: Final = Kind("N", _level_of_verbosity, int)

@@ -6,7 +6,8 @@ import ipaddress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from cidrella.app.settings import CommonSettings, Group, setting
+from cidrella.app.setting import Group, setting
+from cidrella.app.settings import CommonSettings
 from cidrella.app.values import ADDRESS, DURATION, FILE, GATES, RANGES, TEXT, TRUTH, Address
 from cidrella.model.flags import FlagError, read_service_flags
 from cidrella.model.syntax import name_fault

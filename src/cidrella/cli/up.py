@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import sys
+import webbrowser
 from contextlib import AbstractContextManager
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -65,13 +68,12 @@ def up(
     churn: Annotated[
         bool, typer.Option("--churn", help=f"Let nodes come and go, about --nodes of them, else {CHURN_NODES}.")
     ] = False,
-    no_browser: Annotated[  # noqa: ARG001 -- so that it can be said already
-        bool, typer.Option("--no-browser", help="Open no browser. There is no page to open yet.")
-    ] = False,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open the page in a browser.")] = False,
     controller: Annotated[
         bool,
         typer.Option(
-            "--controller/--no-controller", help="Give nodes their blocks; else that, and the kinds of pools, is yours."
+            "--controller/--no-controller",
+            help="Give nodes their blocks, and show the page; else that, and the kinds of pools, is yours.",
         ),
     ] = True,
     bind_address: Annotated[
@@ -156,17 +158,17 @@ def up(
         audit_log=audit_log,
         log_level=log_level,
     )
-    sys.exit(_run(settings))
+    sys.exit(_run(settings, browser=not no_browser))
 
 
 _LEVELS = ("debug", "info", "warning", "error")
 
 
-def _run(settings: UpSettings) -> int:
+def _run(settings: UpSettings, *, browser: bool) -> int:
     from cidrella.app.up import UpError, run_up  # noqa: PLC0415 - heavy, and of no use to wrong settings
 
     try:
-        return run_up(settings, _Teller())
+        return run_up(settings, _Teller(browser=browser))
     except UpError as error:
         typer.echo(f"error: {error}", err=True)
     except InputError as error:
@@ -201,6 +203,9 @@ def _address(text: str) -> Address | None:
 class _Teller:
     """Tells people how it goes: progress on standard error, what to do next on standard output."""
 
+    def __init__(self, *, browser: bool) -> None:
+        self._browser = browser
+
     def progress(self, doing: str) -> AbstractContextManager[Callable[[int, int], None]]:
         """A bar, where it is worth one."""
         return shared.bar(doing, MofNCompleteColumn(), _WORTH_A_BAR)
@@ -211,6 +216,8 @@ class _Teller:
         console.print(Text.assemble(("Cidrella is up", "bold green"), f" at {ready.url}"))
         if ready.asks_for_token:
             console.print("It asks for a token: the one in the kubeconfig, which only you can read.")
+        if ready.page:
+            console.print(Text.assemble("The page: ", (ready.page, "cyan underline")))
         console.print("\nIn another terminal:\n")
         for variable, value in _exports(ready):
             console.print(Text(f"  export {variable}={value}", "cyan"))
@@ -219,6 +226,14 @@ class _Teller:
             console.print(Text.assemble("  ", (f"{command:<{width}}", "cyan"), (f"  # {what}", "dim")))
         console.print("\nCtrl-C ends it.")
         console.file.flush()
+        if ready.page and self._browser and console.is_terminal and _has_display():
+            # In a thread, for it may take its time, which is not to be waited for at the end either.
+            Thread(target=webbrowser.open, args=(ready.page,), daemon=True).start()
+
+
+def _has_display() -> bool:
+    """Whether a browser would have a window: without one, some take the terminal."""
+    return sys.platform in {"darwin", "win32"} or any(os.environ.get(each) for each in ("DISPLAY", "WAYLAND_DISPLAY"))
 
 
 def _exports(ready: Ready) -> Iterator[tuple[str, str]]:

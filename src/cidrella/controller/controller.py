@@ -23,6 +23,7 @@ from cidrella.controller.allocation import Allocation
 from cidrella.controller.finalizers import Finalizers
 from cidrella.controller.findings import Findings
 from cidrella.controller.flagspool import ensure_flags_pool
+from cidrella.controller.insight import Insight
 from cidrella.controller.installed import look_at_crd
 from cidrella.controller.intents import ANNOTATION, Intents, decode
 from cidrella.controller.pools import Pools
@@ -43,7 +44,7 @@ from cidrella.model.objects import NODES_PATH, SERVICE_CIDRS_PATH
 from cidrella.model.reading import read_node, read_service_ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from cidrella.controller.installed import Installed
     from cidrella.controller.intents import Intent
@@ -114,6 +115,8 @@ class Controller:
         """The CRDs as last looked at."""
         self._flags_fault = ""
         """Why the flags' pool is not there, as last told."""
+        self.on_nodes: Callable[[list[Change[Node]]], None] | None = None
+        """Told of changes to nodes, once they are in the books."""
 
         always = ReflectorSettings(absence=Absence.NEVER)
         unseen = ReflectorSettings(absence=Absence.UNSEEN)  # a range that was seen is not given up for a stray 404
@@ -149,6 +152,17 @@ class Controller:
             serves=settings.flags.allocate,
         )
         self._enter_flags()
+        self.insight = Insight(
+            self._cluster,
+            self._nodes.objects,
+            self._pools.objects,
+            self._services.objects,
+            settings.flags,
+            settings.identity,
+            leads=lambda: self._duty.on,
+            listed=self._listed,
+            missing=self.readiness,
+        )
         metrics.attach(self._cluster, self._gauges())
 
     def _make_elector(self, settings: ControllerSettings) -> Elector:
@@ -320,6 +334,8 @@ class Controller:
         for node in seen.values():
             self._allocation.node_seen(node)
         self._examine(touched)
+        if self.on_nodes is not None:
+            self.on_nodes(changes)
         self._books_changed()
 
     def _node_gone(self, node: Node) -> list[str]:
@@ -334,11 +350,14 @@ class Controller:
 
     def _examine(self, names: list[str]) -> None:
         """Only once everything is listed: before, a node's blocks may seem to be in no pool."""
-        if names and all(each.synced for each in self._reflectors.values()):
+        if names and self._listed():
             self._findings.examine(names)
             sharing = [name for name in names if name in self._findings.conflicting][:_SHARING]
             others = {other for name in sharing for other in self._findings.neighbours(name)}
             self._findings.examine(sorted(others.difference(names)))
+
+    def _listed(self) -> bool:
+        return all(each.synced for each in self._reflectors.values())
 
     def _pools_changed(self, changes: list[Change[SeenPool]]) -> None:
         for old, new in changes:

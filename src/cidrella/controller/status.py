@@ -60,7 +60,7 @@ def pool_status(cluster: Cluster, seen: SeenPool, now: str) -> PoolStatus:
         for view in pool.views
     }
     return PoolStatus(
-        conditions=_dated(seen, list(_conditions(pool, usage.nodes)), now),
+        conditions=_dated(seen, list(conditions(pool, usage.nodes)), now),
         ipv4=families.get(Family.IPV4),
         ipv6=families.get(Family.IPV6),
         nodes=len(usage.nodes),
@@ -68,7 +68,7 @@ def pool_status(cluster: Cluster, seen: SeenPool, now: str) -> PoolStatus:
     )
 
 
-def _conditions(pool: Pool, users: Mapping[str, int]) -> Iterator[tuple[str, str, str, str]]:
+def conditions(pool: Pool, users: Mapping[str, int]) -> Iterator[tuple[str, str, str, str]]:
     """Type, status, reason and message of each condition (P4)."""
     spec = pool.spec
     if spec.terminating:

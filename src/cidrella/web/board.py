@@ -109,11 +109,6 @@ class Board:
         return list(self._nodes.rows)
 
     @property
-    def service_addresses(self) -> set[str]:
-        """Those of all Services that were posted."""
-        return set(self._services.rows)
-
-    @property
     def looked_at(self) -> bool:
         """Whether somebody looks, or did a moment ago."""
         return self._viewers > 0 or self._clock() - self._looked_at < LINGER

@@ -25,14 +25,18 @@ HEALTH: Final = ("/healthz", "/readyz")
 
 
 class Probes(Listener):
-    """All of them. The server, between entering and leaving it. Entering raises `CannotListenError`."""
+    """All of them; without a registry, no metrics. The server, between entering and leaving it.
+
+    Entering raises `CannotListenError`.
+    """
 
     def __init__(
-        self, host: str, port: int, *, readiness: Callable[[], list[str]], registry: CollectorRegistry
+        self, host: str, port: int, *, readiness: Callable[[], list[str]], registry: CollectorRegistry | None
     ) -> None:
         app = web.Application()
         add_health(app, readiness)
-        add_metrics(app, registry)
+        if registry is not None:
+            add_metrics(app, registry)
         super().__init__(app, host, port, grace=GRACE)
 
 

@@ -1,0 +1,234 @@
+"""Keeps the page's board true: what the controller knows, and what else the page shows, is drawn on it.
+
+Rules:
+
+- It is drawn while somebody looks. Before that, and after, it costs next to nothing: how many blocks are free is noted
+  for the forecast, and who was given what is remembered.
+- Four times a second, what changed is posted. Nodes that the API told of are looked at at once; those that do not stand
+  well with each round, for pools come and go; all others in turn, so many at a time, because a neighbour or a pool may
+  have changed what there is to say of them. So a round costs little, whatever the number of nodes.
+- Looking takes turns with the controller's work, on the same event loop, and is cut into small pieces.
+- Whatever goes wrong here is logged, and no reason to end anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from datetime import UTC, datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from cidrella.app.page_rows import SERVED, explanation, node_row, pool_row, range_rows
+from cidrella.web import api
+from cidrella.web.board import LAST, News
+from cidrella.web.forecast import Course, forecast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from cidrella.app.surroundings import Surroundings
+    from cidrella.controller.insight import Insight
+    from cidrella.core.decision import Node
+    from cidrella.core.pool import Pool
+    from cidrella.core.prefix import Prefix
+    from cidrella.kube.reflector import Change
+    from cidrella.web.board import Board
+
+PERIOD: Final = 0.25
+"""Seconds between two rounds."""
+SAMPLING: Final = 10.0
+"""Seconds between two looks at how many blocks are free."""
+PIECE: Final = 100
+"""Nodes that are looked at without letting others have their turn: some milliseconds."""
+IN_TURN: Final = 250
+"""Nodes that are looked at in a round because it is their turn; and as many of those that do not stand well."""
+_AGAIN: Final = 5.0
+"""Seconds to wait after something went wrong."""
+
+_NO_FORECAST: Final = api.Forecast()
+_log = structlog.get_logger()
+
+
+class Lookout:
+    """One per process. `surroundings` is what is shown beside what the controller knows."""
+
+    def __init__(
+        self,
+        insight: Insight,
+        board: Board,
+        surroundings: Surroundings,
+        facts: Callable[[], api.Facts],
+        *,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._insight = insight
+        self._board = board
+        self._surroundings = surroundings
+        self._facts = facts
+        self._clock = clock
+        self._courses: dict[tuple[str, Prefix, int], Course] = {}
+        self._forecasts: dict[str, api.Forecast] = {}
+        self._recent: deque[api.Allocation] = deque(maxlen=LAST)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Nothing is drawn yet."""
+        self._changed: dict[str, None] = dict.fromkeys(self._insight.nodes)
+        self._unwell: dict[str, None] = {}
+        self._turns: deque[str] = deque()
+        self._fresh: deque[api.Allocation] = deque(self._recent, maxlen=LAST)
+        self._pools: dict[str, tuple[object, ...]] = {}
+        """For a pool that is drawn: what it was drawn from."""
+        self._ranges: tuple[object, ...] | None = None
+        self._surroundings.begin()
+
+    def nodes_changed(self, changes: Iterable[Change[Node]]) -> None:
+        """Take note of what became of nodes. Never raises."""
+        for old, new in changes:
+            node = new or old
+            assert node is not None
+            if new is None and node.pod_cidrs:
+                self._note("released", node, {})
+            elif new is not None and new.pod_cidrs and old is not None and not old.pod_cidrs:
+                self._note("given", node, {str(block): pool.name for block, pool in self._insight.books.uses(new.name)})
+            if self._board.looked_at:
+                self._changed[node.name] = None
+
+    def _note(self, what: str, node: Node, counted: dict[str, str]) -> None:
+        """A node has, or had, blocks. Which pools they count towards, its annotation says where nobody knows better."""
+        named = node.pool.split(",")
+        fallback = named[0] if len(named) == 1 else ""
+        pools = [counted.get(block, fallback) for block in node.pod_cidrs]
+        made = api.Allocation(time=self._now(), what=what, node=node.name, blocks=list(node.pod_cidrs), pools=pools)
+        self._recent.append(made)
+        self._fresh.append(made)
+
+    def explain(self, name: str) -> api.Explanation | None:
+        """Why a node has what it has."""
+        return explanation(self._insight, name, self._now(), self._board.find_node(name))
+
+    async def run(self) -> None:
+        """Draw while somebody looks, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for work in (self._sample, self._draw, self._surroundings.run):
+                group.create_task(self._whatever_happens(work))
+
+    async def _whatever_happens(self, work: Callable[[], object]) -> None:
+        while True:
+            try:
+                await work()  # type: ignore[misc] # a coroutine
+            except Exception:
+                _log.exception("the page cannot be kept up for a moment")
+            await asyncio.sleep(_AGAIN)
+
+    # How many blocks are free
+
+    async def _sample(self) -> None:
+        while True:
+            self.sample()
+            await asyncio.sleep(SAMPLING)
+
+    def sample(self) -> None:
+        """Note how many blocks are free, and work out when there will be none. O(pools)."""
+        now = self._clock()
+        courses: dict[tuple[str, Prefix, int], Course] = {}
+        forecasts: dict[str, api.Forecast] = {}
+        for pool in self._insight.books.pools.values():
+            own = []
+            for view in pool.views:
+                key = pool.name, view.block_range, view.length
+                course = courses[key] = self._courses.get(key) or Course()
+                course.note(now, view.free)
+                own.append(course)
+            if pool.spec.gives and (found := forecast(own, now)) != _NO_FORECAST:
+                forecasts[pool.name] = found
+        self._courses, self._forecasts = courses, forecasts
+
+    # The board
+
+    async def _draw(self) -> None:
+        while True:
+            await self._board.wait_looked_at()
+            self._begin()
+            try:
+                while self._board.looked_at:
+                    await self.round()
+                    await asyncio.sleep(PERIOD)
+            finally:
+                self._board.clear()
+
+    async def round(self) -> None:
+        """Post what changed."""
+        news = News(cluster=self._facts())
+        if self._insight.listed():
+            news.nodes, news.nodes_gone = await self._look_at_nodes()
+            self._look_at_pools(news)
+            self._surroundings.look(news)
+            news.allocations, self._fresh = list(self._fresh), deque(maxlen=LAST)
+        self._board.post(news)
+
+    async def _look_at_nodes(self) -> tuple[list[api.Node], list[str]]:
+        now = self._now()
+        rows: list[api.Node] = []
+        gone: list[str] = []
+        todo = list(self._next_nodes())
+        for at, name in enumerate(todo, 1):
+            node = self._insight.nodes.get(name)
+            if node is None:
+                gone.append(name)
+                self._unwell.pop(name, None)
+            else:
+                row = node_row(self._insight, node, now, self._board.find_node(name))
+                rows.append(row)
+                if row.state == SERVED:
+                    self._unwell.pop(name, None)
+                else:
+                    self._unwell[name] = None
+            if at % PIECE == 0:
+                await asyncio.sleep(0)
+        return rows, gone
+
+    def _next_nodes(self) -> dict[str, None]:
+        """Those to be looked at now, each once. Of those that do not stand well, others the next time."""
+        changed, self._changed = self._changed, {}
+        unwell = list(islice(self._unwell, IN_TURN))
+        for name in unwell:
+            self._unwell[name] = self._unwell.pop(name)
+        if not self._turns:
+            self._turns.extend(self._board.node_names)
+        turns = [self._turns.popleft() for _ in range(min(IN_TURN, len(self._turns)))]
+        return changed | dict.fromkeys(unwell) | dict.fromkeys(turns)
+
+    def _look_at_pools(self, news: News) -> None:
+        """Those that changed, and the ranges where some did. O(1) for a pool of which nothing changed."""
+        insight, rows = self._insight, []
+        pools = insight.books.pools
+        for name, pool in pools.items():
+            basis = self._basis(pool)
+            if self._pools.get(name) != basis:
+                self._pools[name] = basis
+                rows.append(pool_row(insight, pool, self._forecasts.get(name, _NO_FORECAST)))
+        news.pools = rows
+        news.pools_gone = [name for name in self._pools if name not in pools]
+        for name in news.pools_gone:
+            del self._pools[name]
+        services = [cidr for each in insight.service_ranges.values() for cidr in each.ranges]
+        services += insight.flags.service_ranges
+        ranges = (tuple(services), tuple(pool.spec.ranges for pool in pools.values()), tuple(pools))
+        if ranges != self._ranges:
+            self._ranges = ranges
+            news.ranges = range_rows(insight.books, services)
+
+    def _basis(self, pool: Pool) -> tuple[object, ...]:
+        """All that a pool's row is made from. What a pool that is going says of its nodes names them."""
+        usage = self._insight.books.usage(pool)
+        counts = [(view.free, usage.allocated(view.family)) for view in pool.views]
+        named = tuple(usage.nodes) if pool.spec.terminating else len(usage.nodes)
+        return pool.spec, self._forecasts.get(pool.name), named, *counts
+
+    def _now(self) -> str:
+        return datetime.fromtimestamp(self._clock(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

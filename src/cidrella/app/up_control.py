@@ -1,0 +1,51 @@
+"""The controller of `cidrella up`, and its page.
+
+What is heavy is imported here, when it is wanted: the other commands start without it.
+"""
+
+from __future__ import annotations
+
+import socket
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from cidrella.app.up_settings import PAGE_ADDRESS
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import AsyncIterator
+
+    from cidrella.app.values import Address
+    from cidrella.kube.client import Client
+
+
+@asynccontextmanager
+async def controlled(client: Client, group: asyncio.TaskGroup) -> AsyncIterator[str]:
+    """A controller at work in the group, and its page for who is on this machine: where that is."""
+    from cidrella.app.page import Page  # noqa: PLC0415
+    from cidrella.app.settings import Settings  # noqa: PLC0415
+    from cidrella.controller.controller import Controller, ControllerSettings  # noqa: PLC0415
+    from cidrella.controller.metrics import Metrics  # noqa: PLC0415
+    from cidrella.kube.election import make_identity  # noqa: PLC0415
+    from cidrella.web.doors import OpenDoor  # noqa: PLC0415
+    from cidrella.web.series import WebSeries  # noqa: PLC0415
+
+    metrics = Metrics()
+    controller = Controller(client, ControllerSettings(Settings().ipam, make_identity(), None), metrics)
+    page = Page(controller, client, "this machine")
+    address = free_or_any(PAGE_ADDRESS)
+    async with page.server(address, metrics.registry, OpenDoor(), WebSeries(metrics.registry)) as server:
+        group.create_task(controller.run())
+        async with page.kept_up():
+            yield f"{server.url}/"
+
+
+def free_or_any(address: Address) -> Address:
+    """The one that people know, else one with any port that is free."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(address)
+        except OSError:
+            return address._replace(port=0)
+    return address
