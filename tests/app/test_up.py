@@ -15,6 +15,7 @@ from cidrella.app import up
 from cidrella.app.intake import take_inventory
 from cidrella.app.inventory import InputError
 from cidrella.app.up import Ready, UpError, run_up
+from cidrella.app.up_control import free_or_any
 from cidrella.app.up_settings import DEFAULT_ADDRESS, UpSettings
 from cidrella.app.values import Address
 from cidrella.core.prefix import Prefix
@@ -86,7 +87,7 @@ class Neighbour(Teller):
         self.next: list[Address] = []
 
     def ready(self, ready: Ready) -> None:
-        self.next.append(up.free_or_any(up.DEFAULT_ADDRESS))
+        self.next.append(free_or_any(DEFAULT_ADDRESS))
         super().ready(ready)
 
 

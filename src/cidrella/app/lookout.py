@@ -199,7 +199,7 @@ class Lookout:
         for name in unwell:
             self._unwell[name] = self._unwell.pop(name)
         if not self._turns:
-            self._turns.extend(self._board.node_names)
+            self._turns.extend(dict.fromkeys([*self._insight.nodes, *self._board.node_names]))
         turns = [self._turns.popleft() for _ in range(min(IN_TURN, len(self._turns)))]
         return changed | dict.fromkeys(unwell) | dict.fromkeys(turns)
 
