@@ -17,6 +17,7 @@ from cidrella.app.running import UNSAFE, run_controller
 from cidrella.app.settings import Settings
 from cidrella.app.sources import read_settings
 from tests.app.around import Ran, standing_in, write_kubeconfig
+from tests.app.insights import World
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,6 +42,8 @@ class Controller:
         self.client = client
         self.settings = settings
         self.metrics = metrics
+        self.insight = World().insight
+        self.on_nodes: object = None
         self.made.append(self)
 
     async def run(self) -> None:

@@ -7,7 +7,9 @@ import os
 import signal
 from contextlib import contextmanager
 from dataclasses import replace
+from threading import Thread
 from typing import TYPE_CHECKING, Any
+from urllib.request import urlopen
 
 import pytest
 
@@ -75,6 +77,7 @@ def test_in_memory(capfd: pytest.CaptureFixture[str]) -> None:
     (ready,) = teller.told
     assert ready.url.startswith("https://127.0.0.1:")
     assert not ready.asks_for_token
+    assert ready.page.startswith("http://127.0.0.1:")
     assert not ready.kubeconfig.exists()
     assert logged(capfd) == []
 
@@ -97,6 +100,43 @@ def test_the_port_that_people_know() -> None:
     assert run_up(UpSettings(), teller) == 0
     if teller.told[0].url.endswith(f":{DEFAULT_ADDRESS.port}"):  # else somebody else has it, and that is shown
         assert teller.next == [Address("127.0.0.1", 0)]
+
+
+class Visitor(Teller):
+    """Looks at the page, and is followed by the end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.states: list[Any] = []
+
+    def ready(self, ready: Ready) -> None:
+        self.told.append(ready)
+
+        def look() -> None:
+            try:
+                with urlopen(f"{ready.page}api/v1/state", timeout=60) as answer:
+                    self.states.append(json.load(answer))
+            finally:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+        Thread(target=look).start()
+
+
+def test_the_page() -> None:
+    """It shows the nodes that are there, with the pools that they have their blocks from."""
+    visitor = Visitor()
+    assert run_up(replace(ANYWHERE, nodes=3), visitor) == 0
+    (state,) = visitor.states
+    assert len(state["nodes"]) == 3
+    assert {each["kind"] for each in state["pools"]} == {"ClusterCIDR"}
+    assert state["cluster"]["leading"]
+
+
+def test_without_a_controller() -> None:
+    """There is nothing to show."""
+    teller = Teller()
+    assert run_up(replace(ANYWHERE, controller=False), teller) == 0
+    assert teller.told[0].page == ""
 
 
 def test_a_directory(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import socket
+import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from cidrella.app import up as app
+from cidrella.app.up import Ready
+from cidrella.cli import up as cli
 from tests.cli.run import in_its_own_process
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from cidrella.app.up import Teller
     from cidrella.app.up_settings import UpSettings
     from tests.cli.run import Cidrella
@@ -139,3 +141,52 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
     assert (result.code, result.out) == (2, "")
     assert result.err.startswith(f"error: cannot listen on {address}: ")
     assert result.err.endswith("; choose another --bind-address\n")
+
+
+class TestTheBrowser:
+    """Where one is opened, and where not."""
+
+    @pytest.fixture
+    def opened(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> list[str]:
+        """On a terminal with a display."""
+        assert capsys  # it puts another standard output in place
+        found: list[str] = []
+        monkeypatch.setattr("webbrowser.open", found.append)
+        monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+        monkeypatch.setenv("DISPLAY", ":0")
+        return found
+
+    def tell(self, capsys: pytest.CaptureFixture[str], *, browser: bool = True, page: str = "http://here/") -> str:
+        cli._Teller(browser=browser).ready(Ready("https://there", Path("/kubeconfig"), asks_for_token=False, page=page))
+        for thread in threading.enumerate():
+            if thread.daemon and thread is not threading.current_thread():
+                thread.join(60)
+        return capsys.readouterr().out
+
+    def test_on_a_terminal(self, opened: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+        """It shows the page, whose address is printed as well."""
+        assert "The page: http://here/\n" in self.tell(capsys)
+        assert opened == ["http://here/"]
+
+    def test_not_where_nobody_wants_one(self, opened: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+        """The address is enough."""
+        assert "The page: http://here/\n" in self.tell(capsys, browser=False)
+        assert opened == []
+
+    def test_not_where_nobody_sits(
+        self, opened: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Output that goes to a file, or a machine without a display."""
+        with monkeypatch.context() as patch:
+            patch.setattr("sys.stdout.isatty", lambda: False)
+            self.tell(capsys)
+        monkeypatch.setattr("sys.platform", "linux")
+        monkeypatch.delenv("DISPLAY")
+        monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+        self.tell(capsys)
+        assert opened == []
+
+    def test_not_where_there_is_no_page(self, opened: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+        """Nothing is said of one."""
+        assert "The page" not in self.tell(capsys, page="")
+        assert opened == []

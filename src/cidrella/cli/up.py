@@ -226,7 +226,7 @@ class _Teller:
             console.print(Text.assemble("  ", (f"{command:<{width}}", "cyan"), (f"  # {what}", "dim")))
         console.print("\nCtrl-C ends it.")
         console.file.flush()
-        if ready.page and self._browser and console.is_terminal and _has_display():
+        if ready.page and self._browser and sys.stdout.isatty() and _has_display():
             # In a thread, for it may take its time, which is not to be waited for at the end either.
             Thread(target=webbrowser.open, args=(ready.page,), daemon=True).start()
 
