@@ -42,4 +42,5 @@ def _found() -> str | None:
 
 
 def _run(*command: str) -> None:
-    subprocess.run(command, check=True, timeout=_INSTALL_SECONDS, env=os.environ | {"DEBIAN_FRONTEND": "noninteractive"})
+    environ = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    subprocess.run(command, check=True, timeout=_INSTALL_SECONDS, env=environ)

@@ -24,12 +24,15 @@ if TYPE_CHECKING:
     from cidrella.web.doors import Door
 
 _SECONDS = 60
+_DROPPING = 0.5
 
 
 class Site:
     """Served between entering and leaving."""
 
-    def __init__(self, state: api.State, *, door: Callable[[WebSeries], Door] = lambda _: OpenDoor(), port: int = 0) -> None:
+    def __init__(
+        self, state: api.State, *, door: Callable[[WebSeries], Door] = lambda _: OpenDoor(), port: int = 0
+    ) -> None:
         self._state = state
         self._door = door
         self._port = port
@@ -73,6 +76,19 @@ class Site:
 
     async def _post(self, news: News) -> None:
         self.board.post(news)
+
+    def forget(self) -> None:
+        """Nobody can go on from where they were."""
+        self._loop.call_soon_threadsafe(self.board.history.forget)
+
+    def drop_viewers(self) -> None:
+        """End every stream, as happens after some minutes."""
+        self._loop.call_soon_threadsafe(self._drop)
+
+    def _drop(self) -> None:
+        history = self.board.history
+        history.end()
+        self._loop.call_later(_DROPPING, setattr, history, "ended", False)
 
     def _explain(self, name: str) -> api.Explanation | None:
         node = self.board.find_node(name)

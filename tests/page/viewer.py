@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from playwright.sync_api import expect
@@ -51,9 +52,17 @@ class Viewer:
             self._context = None
 
 
+def wait_until(page: Page, script: str, argument: Any = None) -> None:
+    """Wait until a script says yes. Asked from here: Playwright's own waiting is kept out by the page's policy."""
+    deadline = time.monotonic() + PATIENCE / 1000
+    while not page.evaluate(script, argument):
+        assert time.monotonic() < deadline, f"it never came true: {script}"
+        page.wait_for_timeout(20)
+
+
 def wait_drawn(page: Page) -> float:
     """Wait for the first picture; the milliseconds that it took since the page was asked for."""
-    page.wait_for_function("name => performance.getEntriesByName(name).length > 0", arg=DRAWN)
+    wait_until(page, "name => performance.getEntriesByName(name).length > 0", DRAWN)
     taken: float = page.evaluate("name => performance.getEntriesByName(name)[0].startTime", DRAWN)
     return taken
 

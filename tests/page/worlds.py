@@ -113,7 +113,10 @@ def ranges_of(pools: list[api.Pool], services: list[api.ServiceRange]) -> list[a
         for pool in pools
         for family in pool.families
     }
-    found |= {each.range: api.Range(range=each.range, family=each.family, pools=[], services=[each.range]) for each in services}
+    found |= {
+        each.range: api.Range(range=each.range, family=each.family, pools=[], services=[each.range])
+        for each in services
+    }
     return sorted(found.values(), key=lambda each: (each.family, ipaddress.ip_network(each.range)))
 
 
@@ -170,13 +173,13 @@ def showcase() -> api.State:
     nodes: list[api.Node] = []
     for plan in plans:
         spread = int(plan.nodes * 1.25) if plan.name in {"general", "ccc/storage"} else plan.nodes
-        for number in sorted(draw.sample(range(spread), plan.nodes)):
-            nodes.append(served(f"{plan.prefix}-{number + 1}", plan.blocks(number), plan.name))
+        nodes += [
+            served(f"{plan.prefix}-{number + 1}", plan.blocks(number), plan.name)
+            for number in sorted(draw.sample(range(spread), plan.nodes))
+        ]
     reason = FULL.format("edge-berlin")
     nodes += [waiting(f"edge-berlin-{9 + at}", reason, minutes=4 + at) for at in range(3)]
-    nodes.append(
-        waiting("bare-7", "No pool applies: it has none of the labels that selectors ask for.", minutes=31)
-    )
+    nodes.append(waiting("bare-7", "No pool applies: it has none of the labels that selectors ask for.", minutes=31))
     clash = served("batch-legacy", ["10.136.8.0/22"], "batch", "conflict")
     nodes.append(
         api.Node(
@@ -196,14 +199,11 @@ def showcase() -> api.State:
     ranges = [service_range("10.96.0.0/20", 256, Counter(each.band for each in services))]
     pools = [plan.pool(plan.nodes) for plan in plans]
     given = [each for each in nodes if each.state == "served"][-24:]
-    allocations = [
-        api.Allocation(time=ago(minutes=40 - at * 1.6), what="given", node=each.name, blocks=each.blocks, pools=each.pools)
-        for at, each in enumerate(given)
-    ]
+    allocations = [_given(each, minutes=40 - at * 1.6) for at, each in enumerate(given)]
     events = [
-        _event("1", ago(days=2), "Warning", "CIDRConflict", "Node", "batch-legacy", "10.136.8.0/22 is also held by batch-3", 1),
-        _event("2", ago(minutes=31), "Warning", "CIDRNotAvailable", "Node", "bare-7", "no pool applies", 12),
-        _event("3", ago(minutes=4), "Warning", "CIDRNotAvailable", "Node", "edge-berlin-9", reason, 2),
+        _warning(ago(days=2), "CIDRConflict", "batch-legacy", "10.136.8.0/22 is also held by batch-3"),
+        _warning(ago(minutes=31), "CIDRNotAvailable", "bare-7", "no pool applies", count=12),
+        _warning(ago(minutes=4), "CIDRNotAvailable", "edge-berlin-9", reason, count=2),
     ]
     return api.State(
         version=0,
@@ -220,21 +220,32 @@ def showcase() -> api.State:
     )
 
 
-def _event(id_: str, time: str, type_: str, reason: str, kind: str, name: str, note: str, count: int) -> api.Event:
-    return api.Event(id=id_, time=time, type=type_, reason=reason, kind=kind, name=name, note=note, count=count)
+def _warning(time: str, reason: str, node: str, note: str, *, count: int = 1) -> api.Event:
+    return api.Event(
+        id=f"{reason} {node}",
+        time=time,
+        type="Warning",
+        reason=reason,
+        kind="Node",
+        name=node,
+        note=note,
+        count=count,
+    )
+
+
+def _given(node: api.Node, *, minutes: float) -> api.Allocation:
+    return api.Allocation(time=ago(minutes=minutes), what="given", node=node.name, blocks=node.blocks, pools=node.pools)
 
 
 def crowd(nodes: int = 5000, pools: int = 1000) -> api.State:
     """As many nodes and pools as the page has to bear: some pools full, some nodes waiting, half of it dual-stack."""
-    plans = [_plan_of_crowd(number, nodes // pools) for number in range(pools)]
+    plans = [plan_of_crowd(number, nodes // pools) for number in range(pools)]
     made = [
         served(f"node-{number:04}-{at}.rack-{number}.example.com", plan.blocks(at), plan.name)
         for number, plan in enumerate(plans)
         for at in range(plan.nodes)
     ]
-    made += [
-        waiting(f"late-{number:04}", FULL.format(plans[number % 40].name)) for number in range(nodes - len(made))
-    ]
+    made += [waiting(f"late-{number:04}", FULL.format(plans[number % 40].name)) for number in range(nodes - len(made))]
     states = [plan.pool(plan.nodes) for plan in plans]
     names = [f"team-{at % 50}/svc-{at}" for at in range(200)]
     services = services_in("172.20.0.0/16", 256, names, 2)
@@ -249,18 +260,12 @@ def crowd(nodes: int = 5000, pools: int = 1000) -> api.State:
         nodes=made,
         service_ranges=ranges,
         services=services,
-        events=[
-            _event(str(at), ago(minutes=at), "Warning", "CIDRNotAvailable", "Node", f"late-{at:04}", "it is full", 1)
-            for at in range(100)
-        ],
-        allocations=[
-            api.Allocation(time=ago(minutes=at), what="given", node=each.name, blocks=each.blocks, pools=each.pools)
-            for at, each in enumerate(made[:100])
-        ],
+        events=[_warning(ago(minutes=at), "CIDRNotAvailable", f"late-{at:04}", "it is full") for at in range(100)],
+        allocations=[_given(each, minutes=at) for at, each in enumerate(made[:100])],
     )
 
 
-def _plan_of_crowd(number: int, nodes: int) -> PoolPlan:
+def plan_of_crowd(number: int, nodes: int) -> PoolPlan:
     ranges = [(f"10.{number // 64}.{number % 64 * 4}.0/22", 25)]
     if number % 2:
         ranges.append((f"fd00:{number:x}::/56", 64))

@@ -160,6 +160,7 @@ export class MapView {
 
   moved() {
     this.overlay.dataset.zoomed = this.camera.zoomed;
+    this.overlay.dataset.scale = this.camera.scale.toPrecision(4);
     this.hideTooltip();
     this.rings.replaceChildren();
     this.redraw();

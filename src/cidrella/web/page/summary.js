@@ -37,7 +37,7 @@ export function showSummary(store) {
     if (sum) show(family, percent((sum.total - sum.free) / sum.total), `${plural(sum.free, "block")} free`);
   }
   const waiting = found.waiting ? `(${count(found.waiting)} waiting) ` : "";
-  document.title = `${waiting}${store.cluster.name} – Cidrella`;
+  document.title = `${waiting}${store.cluster.name} · Cidrella`;
   return found;
 }
 

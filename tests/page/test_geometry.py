@@ -1,0 +1,157 @@
+"""Where blocks are drawn, and how addresses are read: the page's own arithmetic, against Python's."""
+
+from __future__ import annotations
+
+import ipaddress
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.page.site import Site
+from tests.page.worlds import showcase
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Page
+
+    from tests.page.viewer import Viewer
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    with Site(showcase()) as serving:
+        yield serving
+
+
+@pytest.fixture
+def page(viewer: Viewer, site: Site) -> Page:
+    return viewer.look(site.url)
+
+
+def addresses(count: int) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
+    """Some of each family; in many of them long runs of zeros, for those are written in a special way."""
+    draw = random.Random(7)
+    found: list[ipaddress.IPv4Address | ipaddress.IPv6Address] = [
+        ipaddress.ip_address(text) for text in ("::", "::1", "1::", "0.0.0.0", "255.255.255.255", "1:0:0:2:0:0:0:3")
+    ]
+    for _ in range(count):
+        groups = [draw.choice([0, 0, draw.getrandbits(16)]) for _ in range(8)]
+        found.append(ipaddress.IPv6Address(sum(group << 16 * at for at, group in enumerate(groups))))
+        found.append(ipaddress.IPv4Address(draw.getrandbits(32)))
+    return found
+
+
+def test_addresses(page: Page) -> None:
+    """Written as Python writes them, and read in whatever way they are written."""
+    wanted = addresses(300)
+    script = """async texts => {
+        const { parsePrefix } = await import("./static/address.js");
+        return texts.map(text => parsePrefix(text).text);
+    }"""
+    for form in (str, lambda each: each.exploded.upper()):
+        found = page.evaluate(script, [form(each) for each in wanted])
+        assert found == [f"{each}/{each.max_prefixlen}" for each in wanted]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "/", "0x1", "1:2:3", "12345::", "g::", "::1::", "fd00:::", "fd00::/129"),
+        *("10.0.0/8", "10.0.0.256", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/8/8"),
+    ],
+)
+def test_what_is_no_address(page: Page, text: str) -> None:
+    """What is none is read as none."""
+    assert page.evaluate("async text => (await import('./static/address.js')).parsePrefix(text)", text) is None
+
+
+def test_cover(page: Page) -> None:
+    """Bands, from a first to a last address, are cut into the fewest prefixes."""
+    script = """async pairs => {
+        const { cover, parseAddress } = await import("./static/address.js");
+        return pairs.map(([first, last]) => {
+            const { family, value } = parseAddress(first);
+            return cover(family, value, parseAddress(last).value).map(each => each.text);
+        });
+    }"""
+    draw = random.Random(3)
+    pairs = [sorted(ipaddress.IPv4Address(draw.getrandbits(32)) for _ in "12") for _ in range(50)]
+    pairs.append([ipaddress.IPv4Address("0.0.0.0"), ipaddress.IPv4Address("255.255.255.255")])
+    found = page.evaluate(script, [[str(each) for each in pair] for pair in pairs])
+    assert found == [[str(each) for each in ipaddress.summarize_address_range(*pair)] for pair in pairs]
+
+
+@pytest.mark.parametrize(
+    ("cidr", "length"),
+    [
+        ("10.0.0.0/8", 24),
+        ("10.0.0.0/16", 24),
+        ("10.0.0.0/21", 24),
+        ("10.0.0.0/30", 31),
+        ("10.0.0.0/24", 24),
+        ("10.96.0.0/12", 32),
+        ("0.0.0.0/0", 16),
+        ("fd00::/48", 64),
+        ("fd00::/40", 120),
+        ("fd00:1::/108", 128),
+    ],
+)
+def test_places(page: Page, cidr: str, length: int) -> None:
+    """What is apart is drawn apart; what is inside is drawn inside; a point leads back to what is drawn there."""
+    network = ipaddress.ip_network(cidr)
+    draw = random.Random(5)
+    bits = network.max_prefixlen
+    prefixes = []
+    for _ in range(120):
+        size = draw.randint(network.prefixlen, min(bits, network.prefixlen + 46))
+        offset = draw.getrandbits(size - network.prefixlen) << (bits - size) if size > network.prefixlen else 0
+        prefixes.append(ipaddress.ip_network(f"{network.network_address + offset}/{size}"))
+    script = """async ([cidr, length, texts]) => {
+        const { parsePrefix } = await import("./static/address.js");
+        const { Grid } = await import("./static/grid.js");
+        const grid = new Grid(parsePrefix(cidr), length);
+        return texts.map(text => {
+            const prefix = parsePrefix(text);
+            const { x, y, w, h } = grid.place(prefix);
+            return [x, y, w, h, grid.at(x + w / 2, y + h / 2, prefix.length).text];
+        });
+    }"""
+    places = page.evaluate(script, [cidr, length, [str(each) for each in prefixes]])
+    for prefix, (x, y, w, h, back) in zip(prefixes, places, strict=True):
+        assert back == str(prefix)
+        assert 0 <= x <= x + w <= 1
+        assert 0 <= y <= y + h <= 1
+        assert w * h == pytest.approx(prefix.num_addresses / network.num_addresses)
+        for other, (ox, oy, ow, oh, _) in zip(prefixes, places, strict=True):
+            apart = ox >= x + w or ox + ow <= x or oy >= y + h or oy + oh <= y
+            assert apart != prefix.overlaps(other)
+
+
+@pytest.mark.parametrize(
+    ("count", "width", "height"),
+    [(1, 1400, 500), (2, 1400, 500), (7, 340, 460), (60, 1400, 500), (1500, 1400, 500), (1500, 340, 460)],
+)
+def test_layout(page: Page, count: int, width: int, height: int) -> None:
+    """Ranges lie apart from each other, and all of them in view, however many there are."""
+    script = """async ([count, width, height]) => {
+        const { layout } = await import("./static/layout.js");
+        const tiles = Array.from({ length: count }, (_, at) => ({ blockBits: (at * 7) % 12 }));
+        const cut = Math.ceil(count * 0.7);
+        const sections = [tiles.slice(0, cut), tiles.slice(cut)].filter(each => each.length).map(tiles => ({ tiles }));
+        layout(sections, width, height);
+        return tiles.map(({ box, body }) => [box.x, box.y, box.w, box.h, body.h]);
+    }"""
+    boxes = page.evaluate(script, [count, width, height])
+    for x, y, w, h, body in boxes:
+        assert min(x, y, w, h, body) >= 0
+        assert x + w <= width + 1e-6
+        assert y + h <= height + 1e-6
+        assert w > 3
+    ordered = sorted(boxes, key=lambda box: box[0])
+    for at, (x, y, w, h, _) in enumerate(ordered):
+        for ox, oy, _ow, oh, _ in ordered[at + 1 :]:
+            if ox >= x + w:
+                break
+            assert oy >= y + h or oy + oh <= y

@@ -1,0 +1,362 @@
+"""What the page shows, and how one gets at it with a mouse or a finger."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.page.site import Site
+from tests.page.viewer import chosen, pixel, search, wait_until
+from tests.page.worlds import crowd, showcase
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Page
+
+    from tests.page.viewer import Viewer
+
+PHONE = 360
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    with Site(showcase()) as serving:
+        yield serving
+
+
+@pytest.fixture
+def page(viewer: Viewer, site: Site) -> Page:
+    return viewer.look(site.url)
+
+
+def scale(page: Page) -> float:
+    return float(page.locator("#map").get_attribute("data-scale") or 1)
+
+
+def wait_scale(page: Page, condition: str) -> None:
+    """Wait until the map's scale, `s`, is as wanted."""
+    wait_until(page, f"() => {{ const s = Number(document.getElementById('map').dataset.scale); return {condition}; }}")
+
+
+def middle(page: Page) -> tuple[float, float]:
+    box = page.locator("#map").bounding_box()
+    assert box
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def zoom_to(page: Page, text: str) -> None:
+    """Fly to the first hit, and wait until that is over."""
+    search(page, text)
+    page.keyboard.press("Enter")
+    wait_scale(page, "s > 1.01")
+    before = 0.0
+    while before != (before := scale(page)):
+        page.wait_for_timeout(600)
+
+
+class TestWhatIsShown:
+    """Everything that the issue of looking asks for is there."""
+
+    def test_figures(self, page: Page) -> None:
+        """Nodes, who waits, what is wrong, pools, and how much of each family is used."""
+        for name, value in (("nodes", "226"), ("waiting", "4"), ("wrong", "1"), ("pools", "6")):
+            expect(page.locator(f"#figure-{name} .value")).to_have_text(value)
+        expect(page.locator("#figure-IPv4 .value")).to_have_text("60 %")
+        expect(page.locator("#figure-IPv6 .value")).to_have_text("55 %")
+        expect(page).to_have_title(re.compile(r"^\(4 waiting\) north-1"))
+
+    def test_pools(self, page: Page) -> None:
+        """Each with its share, a bar, and when it runs out; the fullest first; a full one says so, and is red."""
+        rows = page.locator("#pools tbody tr")
+        expect(rows).to_have_count(6)
+        expect(rows.nth(0)).to_contain_text("edge-berlin")
+        expect(rows.nth(0).locator(".meter .value")).to_have_text("full")
+        red = rows.nth(0).locator(".bar > span")
+        blue = rows.nth(2).locator(".bar > span")
+        expect(red).to_have_css("background-color", "rgb(179, 38, 30)")
+        expect(blue).not_to_have_css("background-color", "rgb(179, 38, 30)")
+        expect(rows.nth(1)).to_contain_text("in about 9 hours at 3.4 blocks an hour")
+        share = "element => element.getBoundingClientRect().width / element.parentElement.getBoundingClientRect().width"
+        assert red.evaluate(share) == pytest.approx(1, abs=0.02)
+        assert blue.evaluate(share) == pytest.approx(11 / 16, abs=0.02)
+
+    def test_who_waits_and_why(self, page: Page) -> None:
+        """Nodes with the same reason stand together, with what helps; conflicts come first."""
+        troubles = page.locator(".trouble")
+        expect(troubles).to_have_count(3)
+        expect(troubles.nth(0)).to_contain_text("1 node in conflict")
+        expect(troubles.nth(0)).to_contain_text("is also held by batch-3")
+        expect(troubles.nth(1)).to_contain_text("3 nodes waiting")
+        expect(troubles.nth(1)).to_contain_text("Every pool that applies is full: edge-berlin.")
+        expect(troubles.nth(1)).to_contain_text("What helps: Add a pool that applies to it")
+
+    def test_activity(self, page: Page) -> None:
+        """Blocks that were given, and events, the newest first; each kind alone if one wants."""
+        entries = page.locator(".entry")
+        expect(entries.first).to_contain_text("store-51 got 10.144.25.0/25 from ccc/storage")
+        page.get_by_label("Events").check()
+        expect(entries).to_have_count(3)
+        expect(entries.first).to_contain_text("edge-berlin-9")
+        page.get_by_label("Blocks").check()
+        expect(entries).to_have_count(24)
+
+    def test_services(self, page: Page) -> None:
+        """Service ranges with both bands, and who sits where."""
+        page.get_by_role("tab", name="Services").click()
+        bands = page.locator(".band")
+        expect(bands).to_have_count(2)
+        expect(bands.nth(0)).to_contain_text("10.96.0.1 \u2013 10.96.1.0")
+        expect(bands.nth(0)).to_contain_text("12 of 256")
+        expect(bands.nth(1)).to_contain_text("36 of")
+        page.get_by_label("Filter Services by name, address or band").fill("shop/cart")
+        expect(page.locator("#services tbody tr")).to_have_count(1)
+
+    def test_nodes(self, page: Page) -> None:
+        """All nodes, page by page, filtered and sorted."""
+        page.get_by_role("tab", name="Nodes").click()
+        rows = page.locator("#nodes tbody tr")
+        expect(rows).to_have_count(15)
+        expect(page.locator("#nodes .range")).to_have_text("1\u201315 of 226")
+        page.locator("#nodes").get_by_role("button", name="Next page").click()
+        expect(page.locator("#nodes .range")).to_have_text("16\u201330 of 226")
+        page.get_by_label("Filter nodes by name, block, pool or state").fill("10.132.6.")
+        expect(rows).to_have_count(1)
+        expect(rows).to_contain_text("gpu-7")
+        page.get_by_label("Filter nodes by name, block, pool or state").fill("")
+        page.locator("#nodes").get_by_role("button", name="State").click()
+        expect(rows.nth(0)).to_contain_text("batch-legacy")
+
+    def test_nothing_from_elsewhere(self, page: Page, viewer: Viewer, site: Site) -> None:
+        """It works without a network beyond its server: every request goes there."""
+        expect(page.locator("#figure-nodes .value")).to_have_text("226")
+        assert {urlsplit(url).netloc for url in viewer.requests} == {urlsplit(site.url).netloc}
+
+
+class TestTheMap:
+    """One looks at it, points at it, comes closer."""
+
+    def test_blocks_are_drawn(self, page: Page) -> None:
+        """What is pointed at has the colour of its pool; what is free has another."""
+        zoom_to(page, "gpu-15")
+        box = page.locator("#map").bounding_box()
+        details = page.locator("#details").bounding_box()
+        assert box
+        assert details
+        x, y = (box["width"] - details["width"]) / 2, box["height"] / 2
+        block = pixel(page, x - 20, y + 20)
+        page.mouse.move(box["x"] + x, box["y"] + y)
+        expect(page.locator("#tooltip strong")).to_have_text("gpu-15")
+        swatch = page.locator("#pools tr", has_text="accelerator=nvidia").locator(".swatch")
+        assert swatch.evaluate("element => getComputedStyle(element).backgroundColor") == f"rgb{block}"
+        page.get_by_role("button", name="Close the details").click()
+        zoom_to(page, "10.132.15.9")
+        assert pixel(page, x, y) != block
+
+    def test_hover(self, page: Page) -> None:
+        """A tooltip says who has what is under the pointer; beside the ranges there is none."""
+        zoom_to(page, "worker-88")
+        box = page.locator("#map").bounding_box()
+        details = page.locator("#details").bounding_box()
+        assert box
+        assert details
+        page.mouse.move(box["x"] + (box["width"] - details["width"]) / 2, box["y"] + box["height"] / 2)
+        tooltip = page.locator("#tooltip")
+        expect(tooltip).to_contain_text("worker-88")
+        expect(tooltip).to_contain_text("10.128.87.0/24")
+        expect(tooltip).to_contain_text("pool general")
+        page.mouse.move(2, 2)
+        expect(tooltip).to_be_hidden()
+
+    def test_click(self, page: Page) -> None:
+        """A click chooses, and tells more; then the wheel belongs to the map."""
+        x, y = middle(page)
+        page.mouse.wheel(0, -300)
+        assert scale(page) == 1
+        zoom_to(page, "worker-88")
+        page.get_by_role("button", name="Close the details").click()
+        page.get_by_role("button", name="Show all").click()
+        wait_scale(page, "s === 1")
+        box = page.locator("#map").bounding_box()
+        assert box
+        page.mouse.click(box["x"] + 30, box["y"] + 62)
+        expect(chosen(page)).not_to_be_empty()
+        page.mouse.move(x, y)
+        page.mouse.wheel(0, -300)
+        wait_scale(page, "s > 1.2")
+
+    def test_the_wheel_scrolls_the_page_until_then(self, page: Page) -> None:
+        """Whoever scrolls past the map is not caught by it; with Ctrl the wheel zooms at once."""
+        page.mouse.move(*middle(page))
+        page.mouse.wheel(0, 200)
+        wait_until(page, "window.scrollY > 100")
+        assert scale(page) == 1
+        page.evaluate("window.scrollTo(0, 0)")
+        page.keyboard.down("Control")
+        page.mouse.wheel(0, -200)
+        page.keyboard.up("Control")
+        wait_scale(page, "s > 1.2")
+
+    def test_buttons_and_dragging(self, page: Page) -> None:
+        """The buttons zoom; a drag moves, and chooses nothing."""
+        page.get_by_role("button", name="Zoom in").click()
+        page.get_by_role("button", name="Zoom in").click()
+        wait_scale(page, "s > 2.0")
+        page.wait_for_timeout(700)
+        x, y = middle(page)
+        box = page.locator("#map").bounding_box()
+        assert box
+        inside = (x - box["x"], y - box["y"])
+        before = [pixel(page, inside[0] + step * 9, inside[1]) for step in range(40)]
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(x + 45, y, steps=5)
+        page.mouse.up()
+        page.wait_for_timeout(300)
+        after = [pixel(page, inside[0] + 45 + step * 9, inside[1]) for step in range(35)]
+        assert len(set(before)) > 1
+        assert after == before[:35]
+        expect(page.locator("#details")).to_be_hidden()
+        page.get_by_role("button", name="Show all").click()
+        wait_scale(page, "s === 1")
+
+    def test_pinch(self, viewer: Viewer, site: Site) -> None:
+        """Two fingers that part come closer."""
+        page = viewer.look(site.url, width=PHONE, height=740, has_touch=True, is_mobile=True)
+        page.locator("#map").scroll_into_view_if_needed()
+        x, y = middle(page)
+        touch = page.context.new_cdp_session(page)
+        for kind, apart in (("touchStart", 20), ("touchMove", 40), ("touchMove", 80), ("touchMove", 120)):
+            points = [{"x": x - apart, "y": y, "id": 1}, {"x": x + apart, "y": y, "id": 2}]
+            touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+        touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+        wait_scale(page, "s > 2")
+
+    def test_stays_where_it_is_when_ranges_come(self, viewer: Viewer) -> None:
+        """Who looks at something closely still does after a pool has come and all ranges lie elsewhere."""
+        state = showcase()
+        with Site(state) as serving:
+            page = viewer.look(serving.url)
+            zoom_to(page, "edge-oslo-2")
+            expect(page.locator("#map-where")).to_have_text("10.140.8.0/21 · edge-oslo")
+            page.set_viewport_size({"width": 1100, "height": 800})
+            page.wait_for_timeout(300)
+            expect(page.locator("#map-where")).to_have_text("10.140.8.0/21 · edge-oslo")
+
+
+class TestSearch:
+    """By node, by pool, by Service, by address."""
+
+    @pytest.mark.parametrize(
+        ("text", "title", "note"),
+        [
+            ("worker-88", "worker-88", "10.128.87.0/24"),
+            ("WORKER-88", "worker-88", "10.128.87.0/24"),
+            ("10.128.87.13", "worker-88", "10.128.87.0/24"),
+            ("10.128.87.0/24", "worker-88", "10.128.87.0/24"),
+            ("fd12:3456:789a:57::1", "worker-88", "fd12:3456:789a:57::/64"),
+            ("FD12:3456:789A:0057:0000::/80", "worker-88", "fd12:3456:789a:57::/64"),
+            ("edge-oslo", "edge-oslo", "10.140.8.0/21"),
+            ("shop/cart", "shop/cart", "10.96."),
+            ("edge-berlin-10", "edge-berlin-10", "waiting"),
+            ("10.132.15.200", "10.132.15.200", "nobody has it"),
+        ],
+    )
+    def test_finds(self, page: Page, text: str, title: str, note: str) -> None:
+        """The first hit is what was meant, and Enter leads to it."""
+        hits = search(page, text)
+        expect(hits.first.locator(".title")).to_have_text(title)
+        expect(hits.first.locator(".note")).to_contain_text(note)
+        page.keyboard.press("Enter")
+        expect(chosen(page)).to_have_text(title)
+
+    def test_leads_there(self, page: Page) -> None:
+        """The map flies to a hit: what was found is in view, and chosen."""
+        zoom_to(page, "worker-88")
+        expect(page.locator("#map-where")).to_have_text("10.128.0.0/16 · general")
+        expect(page.locator("#details")).to_contain_text("10.128.87.0/24")
+        expect(page.locator("#voice")).to_contain_text("worker-88, 10.128.87.0/24, pool general")
+
+    def test_the_best_first(self, page: Page) -> None:
+        """A name that begins so comes before one that has it in the middle; the shorter before the longer."""
+        hits = search(page, "gpu")
+        expect(hits.nth(0).locator(".title")).to_have_text("gpu")
+        expect(hits.nth(1).locator(".title")).to_have_text("gpu-1")
+        expect(page.locator("#hits")).to_contain_text("and 4 more")
+
+    def test_nothing(self, page: Page) -> None:
+        """What is nowhere is said to be."""
+        hits = search(page, "192.0.2.1")
+        expect(page.locator("#hits")).to_have_text("Nothing has that name or address.")
+        expect(hits).to_have_count(0)
+
+
+class TestDetails:
+    """What is chosen, in full."""
+
+    def test_explains(self, page: Page) -> None:
+        """Every pool, and why a node gets it or not, is a click away."""
+        search(page, "worker-88")
+        page.keyboard.press("Enter")
+        page.get_by_role("button", name="Which pools apply, and why").click()
+        verdicts = page.locator("#details .verdicts li")
+        expect(verdicts).to_have_count(6)
+        expect(verdicts.first).to_contain_text("general")
+
+    def test_of_a_pool(self, page: Page) -> None:
+        """A pool in the table leads to where it lies."""
+        page.locator("#pools").get_by_role("button", name="batch").click()
+        expect(chosen(page)).to_have_text("batch")
+        expect(page.locator("#details")).to_contain_text("blocks of /22: 11 used, 5 free, 16 in all")
+        expect(page.locator("#map-where")).to_have_text("10.136.0.0/18 · batch")
+
+
+class TestAppearance:
+    """Light and dark, wide and narrow, still and moving."""
+
+    def test_follows_the_system(self, viewer: Viewer, site: Site) -> None:
+        """Dark where the system is; also what is drawn."""
+        light = viewer.look(site.url, color_scheme="light")
+        expect(light.locator("body")).to_have_css("background-color", "rgb(245, 246, 248)")
+        assert sum(pixel(light, 1, 1)) > 600
+        dark = viewer.look(site.url, color_scheme="dark")
+        expect(dark.locator("body")).to_have_css("background-color", "rgb(15, 19, 25)")
+        assert sum(pixel(dark, 1, 1)) < 200
+
+    def test_can_be_chosen(self, viewer: Viewer, site: Site) -> None:
+        """The choice wins over the system, and is still there when one comes back."""
+        page = viewer.look(site.url, color_scheme="light")
+        toggle = page.locator("#theme")
+        expect(toggle).to_have_attribute("aria-label", "Colours: as the system")
+        toggle.click()
+        toggle.click()
+        expect(toggle).to_have_attribute("aria-label", "Colours: dark")
+        expect(page.locator("body")).to_have_css("background-color", "rgb(15, 19, 25)")
+        wait_until(page, "document.getElementById('map-base').getContext('2d').getImageData(1, 1, 1, 1).data[0] < 60")
+        page.reload()
+        expect(page.locator("body")).to_have_css("background-color", "rgb(15, 19, 25)")
+
+    @pytest.mark.parametrize("tab", ["Pools", "Nodes", "Services"])
+    def test_fits_a_phone(self, viewer: Viewer, site: Site, tab: str) -> None:
+        """Nothing is wider than a phone, whichever table is open."""
+        page = viewer.look(site.url, width=PHONE, height=740)
+        page.get_by_role("tab", name=tab).click()
+        page.wait_for_timeout(200)
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE
+        search(page, "gpu-7")
+        page.keyboard.press("Enter")
+        expect(page.locator("#details")).to_be_in_viewport()
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE
+
+    def test_a_crowd_fits_a_phone(self, viewer: Viewer) -> None:
+        """Long names, thousands of nodes and a thousand pools do not make it wider."""
+        with Site(crowd()) as serving:
+            page = viewer.look(serving.url, width=PHONE, height=740)
+            for tab in ("Nodes", "Services", "Pools"):
+                page.get_by_role("tab", name=tab).click()
+                page.wait_for_timeout(200)
+                assert page.evaluate("document.documentElement.scrollWidth") <= PHONE
