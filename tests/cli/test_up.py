@@ -147,17 +147,22 @@ class TestTheBrowser:
     """Where one is opened, and where not."""
 
     @pytest.fixture
-    def opened(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> list[str]:
-        """On a terminal with a display."""
-        assert capsys  # it puts another standard output in place
+    def opened(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """Where there is a display."""
         found: list[str] = []
         monkeypatch.setattr("webbrowser.open", found.append)
-        monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+        monkeypatch.setattr("sys.platform", "linux")
         monkeypatch.setenv("DISPLAY", ":0")
+        monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
         return found
 
     def tell(self, capsys: pytest.CaptureFixture[str], *, browser: bool = True, page: str = "http://here/") -> str:
-        cli._Teller(browser=browser).ready(Ready("https://there", Path("/kubeconfig"), asks_for_token=False, page=page))
+        """What is printed on a terminal, after whatever is opened was."""
+        ready = Ready("https://there", Path("/kubeconfig"), asks_for_token=False, page=page)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("sys.stdout.isatty", lambda: True)
+            patch.setenv("TERM", "dumb")
+            cli._Teller(browser=browser).ready(ready)
         for thread in threading.enumerate():
             if thread.daemon and thread is not threading.current_thread():
                 thread.join(60)
@@ -173,16 +178,17 @@ class TestTheBrowser:
         assert "The page: http://here/\n" in self.tell(capsys, browser=False)
         assert opened == []
 
-    def test_not_where_nobody_sits(
+    def test_not_where_nobody_sits(self, opened: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+        """Output that goes to a file is read by somebody else."""
+        cli._Teller(browser=True).ready(Ready("https://there", Path("/kubeconfig"), asks_for_token=False, page="x"))
+        assert "The page: x\n" in capsys.readouterr().out
+        assert opened == []
+
+    def test_not_where_there_is_no_display(
         self, opened: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Output that goes to a file, or a machine without a display."""
-        with monkeypatch.context() as patch:
-            patch.setattr("sys.stdout.isatty", lambda: False)
-            self.tell(capsys)
-        monkeypatch.setattr("sys.platform", "linux")
+        """A browser that took the terminal would be in the way."""
         monkeypatch.delenv("DISPLAY")
-        monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
         self.tell(capsys)
         assert opened == []
 
