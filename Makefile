@@ -8,9 +8,11 @@ EXAMPLE := examples/getting-started
 FIRST_STEPS := examples/first-steps/first.yaml
 # Tests that need a real API server or a real kubectl.
 CLUSTERED := tests/testenv tests/conformance tests/up tests/real
+# Tests that need a browser.
+BROWSED := tests/page
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types layers unit real compare migration kubectl testenv peers bench-core bench-cluster bench-services bench-up mutants crds pictures package lock clean
+.PHONY: help run test lint types layers unit real page page-pictures compare migration kubectl testenv peers bench-core bench-cluster bench-services bench-up mutants crds pictures package lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -18,7 +20,7 @@ help: ## List the targets
 run: $(VENV)/.up ## Set up, then run everything on this machine until Ctrl-C: an API, the controller, a pool to play with
 	@$(BIN)/cidrella up -f $(FIRST_STEPS)
 
-test: lint types layers unit real ## Set up, then run every check: lint, types, layers, tests, tests on a real API server
+test: lint types layers unit page real ## Set up, then run every check: lint, types, layers, tests, tests in a browser, tests on a real API server
 
 lint: $(VENV)/.dev ## Check style and formatting
 	$(call timed,lint,$(BIN)/ruff check && $(BIN)/ruff format --check)
@@ -30,12 +32,15 @@ layers: $(VENV)/.dev ## Check that nothing imports upwards
 	$(call timed,layers,$(BIN)/lint-imports --no-cache)
 
 unit: $(VENV)/.dev ## Run the tests that need no cluster; the core must be covered to the last branch
-	$(call timed,unit,$(BIN)/coverage run -m pytest --doctest-modules src tests $(addprefix --ignore=,$(CLUSTERED)) \
+	$(call timed,unit,$(BIN)/coverage run -m pytest --doctest-modules src tests $(addprefix --ignore=,$(CLUSTERED) $(BROWSED)) \
 		&& $(BIN)/coverage report --include='src/cidrella/core/*' --fail-under=100 \
 		&& $(BIN)/coverage report --omit='src/cidrella/core/*')
 
 real: $(VENV)/.dev testenv ## Run the tests on a real API server and on the embedded one, and those of the test environment itself
 	$(call timed,real,$(BIN)/python -m pytest $(CLUSTERED))
+
+page: $(VENV)/.dev testenv ## Look at the page in a real Chromium, which is installed if it is missing
+	$(call timed,page,$(BIN)/python -m pytest $(BROWSED))
 
 compare: $(VENV)/.dev testenv ## Send random requests to the real API server and the embedded one: SEEDS sequences (100), from SEED (1) on
 	$(call timed,compare,SEEDS=$(or $(SEEDS),100) SEED=$(or $(SEED),1) $(BIN)/python -m pytest -q tests/conformance/test_random.py)
@@ -82,6 +87,9 @@ crds: $(VENV)/.run ## Write the committed copy of the CRDs anew
 
 pictures: $(VENV)/.run ## Draw the pictures in docs/images anew
 	@$(BIN)/cidrella map $(EXAMPLE) --svg docs/images/getting-started.svg
+
+page-pictures: $(VENV)/.dev ## Draw the pictures of the page in docs/images anew
+	@$(BIN)/python -m tests.page.pictures docs/images
 
 # What the Containerfile does, without a container: a fresh environment, every dependency by its hash, the wheel on top.
 package: $(VENV)/.run ## Build the wheel, and try it in a fresh environment (downloads what it needs)

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.page.site import Site
-from tests.page.viewer import chosen, pixel, search, wait_until
+from tests.page.viewer import chosen, pixel, search, settle, wait_until
 from tests.page.worlds import crowd, showcase
 
 if TYPE_CHECKING:
@@ -54,9 +54,7 @@ def zoom_to(page: Page, text: str) -> None:
     search(page, text)
     page.keyboard.press("Enter")
     wait_scale(page, "s > 1.01")
-    before = 0.0
-    while before != (before := scale(page)):
-        page.wait_for_timeout(600)
+    settle(page)
 
 
 class TestWhatIsShown:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 PATIENCE = 60_000
 """Milliseconds: a machine with much to do takes its time, and no test is about that."""
 DRAWN = "cidrella-drawn"
+STILL = 600
+"""Milliseconds, longer than a flight."""
 
 expect.set_options(timeout=PATIENCE)
 
@@ -65,6 +67,15 @@ def wait_drawn(page: Page) -> float:
     wait_until(page, "name => performance.getEntriesByName(name).length > 0", DRAWN)
     taken: float = page.evaluate("name => performance.getEntriesByName(name)[0].startTime", DRAWN)
     return taken
+
+
+def settle(page: Page) -> None:
+    """Wait until the map stands still."""
+    drawn = "document.getElementById('map-base').toDataURL()"
+    before, now = "", page.evaluate(drawn)
+    while before != now:
+        page.wait_for_timeout(STILL)
+        before, now = now, page.evaluate(drawn)
 
 
 def search(page: Page, text: str) -> Locator:

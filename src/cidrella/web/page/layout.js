@@ -72,7 +72,7 @@ function stack(sections, x, width, height) {
   });
 }
 
-/** The cells that tiles take in a grid of columns: each the first place that is free, from the top. */
+/** The cells that tiles take in a grid of columns: each the first place that is free, from the top, large ones first. */
 function pack(tiles, columns) {
   if (tiles.every((tile) => tile.span === 1)) {
     const places = tiles.map((_, at) => ({ row: Math.floor(at / columns), column: at % columns, span: 1 }));
@@ -81,8 +81,9 @@ function pack(tiles, columns) {
   const taken = [];
   const places = [];
   let from = 0; // no row before it has room
-  for (const tile of tiles) {
-    const span = Math.min(tile.span, columns);
+  const order = [...tiles.keys()].sort((one, two) => tiles[two].span - tiles[one].span || one - two);
+  for (const at of order) {
+    const span = Math.min(tiles[at].span, columns);
     let row = from;
     let column = find(taken, row, span, columns);
     while (column < 0) column = find(taken, ++row, span, columns);
@@ -92,7 +93,7 @@ function pack(tiles, columns) {
       taken[y].count += span;
     }
     while (taken[from]?.count === columns) from++;
-    places.push({ row, column, span });
+    places[at] = { row, column, span };
   }
   return { places, rows: taken.length };
 }

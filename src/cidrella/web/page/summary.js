@@ -28,8 +28,8 @@ export function figures(store) {
 export function showSummary(store) {
   const found = figures(store);
   show("nodes", count(found.nodes), found.served === found.nodes ? "all have blocks" : `${count(found.served)} have blocks`);
-  show("waiting", count(found.waiting), found.waiting ? "see why below" : "nobody waits", found.waiting ? "warn" : "");
-  show("wrong", count(found.wrong), found.wrong ? "see what helps below" : "none", found.wrong ? "bad" : "");
+  show("waiting", count(found.waiting), found.waiting ? "see below" : "nobody waits", found.waiting ? "warn" : "");
+  show("wrong", count(found.wrong), found.wrong ? "see below" : "none", found.wrong ? "bad" : "");
   show("pools", count(found.pools), found.full ? `${count(found.full)} full` : "none is full", found.full ? "bad" : "");
   for (const family of ["IPv4", "IPv6"]) {
     const sum = found.families.get(family);
