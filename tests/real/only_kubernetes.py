@@ -31,6 +31,8 @@ ONLY_KUBERNETES = MappingProxyType(
         "test_events.py::test_refusals_are_nobodys_trouble": _RIGHTS,
         "test_live.py::test_refused_in_words": _RIGHTS,
         "test_observing.py::test_documentation_of_what_else_to_set": "it needs no API server at all",
+        "test_page.py::test_a_token_of_the_cluster": _IDENTITY,
+        "test_page.py::test_without_the_right_to_list_services": _RIGHTS,
         "test_pod.py": "the Deployment's Pod, by the account and the rights of deploy/",
         "test_reflector.py::test_without_the_right_to": _RIGHTS,
         "test_release.py::test_refusal_for_one_pool_is_told": _RIGHTS,
