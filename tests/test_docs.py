@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+from msgspec import Struct
+from msgspec.structs import fields
 
 from cidrella.app.settings import table
 from cidrella.app.webhook_settings import WebhookSettings
@@ -23,7 +25,12 @@ from cidrella.model.kinds import POOL_KINDS
 from cidrella.model.validate import validate_pool
 from cidrella.serviceip.metrics import Metrics as ServiceMetrics
 from cidrella.serviceip.notices import CORRUPT, REBUILT
+from cidrella.web import api
+from cidrella.web.board import LAST
+from cidrella.web.doors import SESSION, SUSPECTS_MAX
 from cidrella.web.series import WebSeries
+from cidrella.web.server import API
+from cidrella.web.stream import HEARTBEAT, LASTS, STALLED, VIEWERS_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -62,6 +69,28 @@ def test_metrics() -> None:
     """O1, B10: the page has every metric, under its name and type, and no other."""
     rows = re.findall(r"^\| `([a-z_]+)` \| (\w+) \|", (DOCS / "metrics.md").read_text(), re.MULTILINE)
     assert dict(rows) == exposed()
+
+
+def test_page_api() -> None:
+    """The page on the API has every field of every document, every path, and the bounds that there are."""
+    text = (DOCS / "page-api.md").read_text()
+    documents = [each for each in vars(api).values() if isinstance(each, type) and issubclass(each, Struct)]
+    named = {field.encode_name for document in documents for field in fields(document)}
+    assert len(documents) >= 20
+    assert {name for name in named if f"`{name}`" not in text and f'"{name}"' not in text} == set()
+    for path in ("state", "stream", "pools", "nodes", "services", "explain/NODE"):
+        assert f"`{API}/{path}`" in text
+    words = {2: "two", 10: "ten", 12: "twelve"}
+    for said in (
+        f"last {LAST} that",
+        f"session of {words[int(SESSION / 3600)]} hours",
+        f"at most {words[SUSPECTS_MAX]} at a time",
+        f"At most {VIEWERS_MAX} can follow",
+        f"ends after {words[int(LASTS / 60)]} minutes",
+        f"within {words[int(STALLED)]} seconds is cut off",
+        f"comes every {HEARTBEAT:g} seconds",
+    ):
+        assert said in text
 
 
 class TestAlerts:

@@ -148,6 +148,7 @@ class TestAsking:
                 answer = await ask(path, headers=bearer())
                 assert answer.status == 200
                 assert "Set-Cookie" not in answer.headers
+                assert "Cidrella-Session" not in answer.headers
 
         serve(scenario, door=guarded())
 
@@ -169,7 +170,8 @@ class TestAsking:
             found = morsel(answer)
             assert (found["httponly"], found["samesite"], found["path"], found["secure"]) == (True, "Strict", "/", "")
             assert credential not in answer.headers["Set-Cookie"]
-            assert (await ask("/api/v1/state", headers=cookie(answer))).status == 200
+            shown = await ask("/api/v1/state", headers=cookie(answer))
+            assert (shown.status, shown.headers["Cidrella-Session"]) == (200, "yes")
 
         serve(scenario, door=guarded())
 

@@ -131,6 +131,10 @@ class GuardedDoor:
         response.del_cookie(COOKIE, path="/", httponly=True, samesite="Strict", secure=_is_tls(request))
         return response
 
+    def in_session(self, request: web.Request) -> bool:
+        """Whether there is a session that could be ended."""
+        return request.cookies.get(COOKIE, "") in self._sessions
+
     def _remembered(self, request: web.Request) -> str:
         session = request.cookies.get(COOKIE, "")
         credential, until = self._sessions.get(session, ("", 0.0))

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 API: Final = "/api/v1"
 STATIC: Final = "/static/"
+SESSION_HEADER: Final = "Cidrella-Session"
+"""For the page: there is a session, which can be ended."""
 _PATIENCE: Final = 10.0
 """Seconds that one who is the first to look waits for something to see."""
 _BODY_MAX: Final = 16 << 10
@@ -73,7 +75,7 @@ class WebServer(Listener):
         self.streams = Streams(board, series)
         _add_api(app, board, explain, self.streams)
         _add_page(app, door, Assets())
-        app.on_response_prepare.append(_with_headers)
+        app.on_response_prepare.append(_heading(door))
         app.on_shutdown.append(_ending(board))
         super().__init__(app, host, port, grace=GRACE)
         app.middlewares.append(_guarding(door))  # the innermost: a refusal may take longer than a head
@@ -98,8 +100,13 @@ def _ending(board: Board) -> Callable[[web.Application], Awaitable[None]]:
     return end
 
 
-async def _with_headers(_: web.Request, response: web.StreamResponse) -> None:
-    response.headers.update(HEADERS)
+def _heading(door: Door) -> Callable[[web.Request, web.StreamResponse], Awaitable[None]]:
+    async def head(request: web.Request, response: web.StreamResponse) -> None:
+        response.headers.update(HEADERS)
+        if isinstance(door, GuardedDoor) and door.in_session(request):
+            response.headers[SESSION_HEADER] = "yes"
+
+    return head
 
 
 def _add_page(app: web.Application, door: Door, assets: Assets) -> None:
