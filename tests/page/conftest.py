@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import sync_playwright
 
 from tests.page.chromium import FLAGS, find_chromium
+from tests.page.site import Site
 from tests.page.viewer import Viewer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from playwright.sync_api import Browser
 
@@ -28,8 +30,19 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def viewer(chromium: Browser) -> Iterator[Viewer]:
-    """Somebody who looks at pages; whatever the console said in the meantime must have been no error."""
+def serve() -> Iterator[Callable[..., Site]]:
+    """What serves a state until the end of the test."""
+    with ExitStack() as stack:
+        yield lambda state, **options: stack.enter_context(Site(state, **options))
+
+
+@pytest.fixture
+def viewer(chromium: Browser, serve: object) -> Iterator[Viewer]:
+    """Somebody who looks at pages; whatever the console said in the meantime must have been no error.
+
+    It ends before what is served does: nobody looks at a server that has gone, unless that is what a test is about.
+    """
+    assert serve
     looking = Viewer(chromium)
     yield looking
     looking.close()

@@ -14,7 +14,7 @@ from tests.page.viewer import PATIENCE, chosen, search, wait_until
 from tests.page.worlds import PoolPlan, showcase
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from playwright.sync_api import Page
 
@@ -124,17 +124,17 @@ class TestTabs:
             expect(page.locator(f"#{tab}")).to_be_visible()
         expect(page.locator("#pools")).to_be_hidden()
 
-    def test_focus_survives_a_change(self, viewer: Viewer) -> None:
+    def test_focus_survives_a_change(self, viewer: Viewer, serve: Callable[..., Site]) -> None:
         """Who stands on a pool's name still does after that pool has changed."""
         state = showcase()
-        with Site(state) as serving:
-            page = viewer.look(serving.url)
-            name = page.locator("#pools").get_by_role("button", name="gpu", exact=True)
-            name.focus()
-            plan = PoolPlan("gpu", [("10.132.0.0/20", 24)], 15, "gpu", "accelerator=nvidia")
-            serving.post(News(pools=[plan.pool(16)]))
-            expect(page.locator("#pools tr", has_text="accelerator=nvidia")).to_contain_text("full")
-            expect(name).to_be_focused()
+        serving = serve(state)
+        page = viewer.look(serving.url)
+        name = page.locator("#pools").get_by_role("button", name="gpu", exact=True)
+        name.focus()
+        plan = PoolPlan("gpu", [("10.132.0.0/20", 24)], 15, "gpu", "accelerator=nvidia")
+        serving.post(News(pools=[plan.pool(16)]))
+        expect(page.locator("#pools tr", has_text="accelerator=nvidia")).to_contain_text("full")
+        expect(name).to_be_focused()
 
 
 class TestTheMap:

@@ -15,7 +15,7 @@ from tests.page.viewer import chosen, search, wait_until
 from tests.page.worlds import FULL, PoolPlan, facts, ranges_of, served, waiting
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable
 
     from playwright.sync_api import Page
 
@@ -44,9 +44,8 @@ def empty() -> api.State:
 
 
 @pytest.fixture
-def site() -> Iterator[Site]:
-    with Site(empty()) as serving:
-        yield serving
+def site(serve: Callable[..., Site]) -> Site:
+    return serve(empty())
 
 
 def picture(page: Page) -> str:
@@ -58,7 +57,7 @@ def wait_redrawn(page: Page, before: str) -> None:
     wait_until(page, "before => document.getElementById('map-base').toDataURL() !== before", before)
 
 
-def serve(site: Site, count: int, plan: PoolPlan = FIRST) -> None:
+def fill(site: Site, count: int, plan: PoolPlan = FIRST) -> None:
     """So many nodes come, and each has a block."""
     nodes = [served(f"{plan.name}-{at}", plan.blocks(at), plan.name) for at in range(count)]
     given = [
@@ -73,7 +72,7 @@ def test_nodes_appear(viewer: Viewer, site: Site) -> None:
     page = viewer.look(site.url)
     expect(page.locator("#calm")).to_have_text("No node yet.")
     before = picture(page)
-    serve(site, 2)
+    fill(site, 2)
     expect(page.locator("#figure-nodes .value")).to_have_text("2")
     wait_redrawn(page, before)
     expect(page.locator("#entries")).to_contain_text("first-1 got 10.0.1.0/24 from first")
@@ -84,7 +83,7 @@ def test_nodes_appear(viewer: Viewer, site: Site) -> None:
 def test_a_pool_fills_and_another_helps(viewer: Viewer, site: Site) -> None:
     """A pool fills and turns red; nodes wait, with the reason; a second pool comes, and they move."""
     page = viewer.look(site.url)
-    serve(site, 4)
+    fill(site, 4)
     late = [waiting(f"late-{at}", FULL.format("first")) for at in range(2)]
     site.post(News(nodes=late))
     meter = page.locator("#pools tr", has_text="first").locator(".meter")
@@ -110,7 +109,7 @@ def test_a_pool_fills_and_another_helps(viewer: Viewer, site: Site) -> None:
 def test_what_goes_is_gone(viewer: Viewer, site: Site) -> None:
     """A node that goes leaves free space, also where it is looked at; its pool has room again."""
     page = viewer.look(site.url)
-    serve(site, 4)
+    fill(site, 4)
     search(page, "first-3")
     page.keyboard.press("Enter")
     expect(page.locator("#details")).to_contain_text("10.0.3.0/24")
@@ -162,14 +161,14 @@ def test_comes_back(viewer: Viewer) -> None:
     with Site(empty()) as first:
         port = int(first.url.rpartition(":")[2])
         page = viewer.look(first.url)
-        serve(first, 3)
+        fill(first, 3)
         expect(page.locator("#figure-nodes .value")).to_have_text("3")
     expect(page.locator("#link-word")).to_have_text("Connection lost, trying again")
     expect(page.locator("#figure-nodes .value")).to_have_text("3")
     with Site(empty(), port=port) as second:
         expect(page.locator("#link-word")).to_have_text("Live")
         expect(page.locator("#figure-nodes .value")).to_have_text("0")
-        serve(second, 1)
+        fill(second, 1)
         expect(page.locator("#figure-nodes .value")).to_have_text("1")
     page.close()
     viewer.errors.clear()  # the browser's own, about the server that was not there
@@ -179,7 +178,7 @@ def test_forgotten(viewer: Viewer, site: Site) -> None:
     """One whom the changes have passed is told to begin anew, and does."""
     page = viewer.look(site.url)
     site.forget()
-    serve(site, 3)
+    fill(site, 3)
     expect(page.locator("#figure-nodes .value")).to_have_text("3")
     expect(page.locator("#link-word")).to_have_text("Live")
 
@@ -193,7 +192,7 @@ def test_a_ring_around_what_is_new(viewer: Viewer, site: Site, motion: str, ring
             for (const change of changes) window.rings += change.addedNodes.length;
         }).observe(document.getElementById("rings"), { childList: true }); }"""
     )
-    serve(site, 1)
+    fill(site, 1)
     expect(page.locator("#figure-nodes .value")).to_have_text("1")
     page.wait_for_timeout(300)
     assert page.evaluate("window.rings") == rings

@@ -14,7 +14,7 @@ from tests.page.viewer import chosen, pixel, search, settle, wait_until
 from tests.page.worlds import crowd, showcase
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from playwright.sync_api import Page
 
@@ -234,16 +234,16 @@ class TestTheMap:
         touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
         wait_scale(page, "s > 2")
 
-    def test_stays_where_it_is_when_ranges_come(self, viewer: Viewer) -> None:
+    def test_stays_where_it_is_when_ranges_come(self, viewer: Viewer, serve: Callable[..., Site]) -> None:
         """Who looks at something closely still does after a pool has come and all ranges lie elsewhere."""
         state = showcase()
-        with Site(state) as serving:
-            page = viewer.look(serving.url)
-            zoom_to(page, "edge-oslo-2")
-            expect(page.locator("#map-where")).to_have_text("10.140.8.0/21 · edge-oslo")
-            page.set_viewport_size({"width": 1100, "height": 800})
-            page.wait_for_timeout(300)
-            expect(page.locator("#map-where")).to_have_text("10.140.8.0/21 · edge-oslo")
+        serving = serve(state)
+        page = viewer.look(serving.url)
+        zoom_to(page, "edge-oslo-2")
+        expect(page.locator("#map-where")).to_have_text("10.140.8.0/21 · edge-oslo")
+        page.set_viewport_size({"width": 1100, "height": 800})
+        page.wait_for_timeout(300)
+        expect(page.locator("#map-where")).to_have_text("10.140.8.0/21 · edge-oslo")
 
 
 class TestSearch:
@@ -350,11 +350,11 @@ class TestAppearance:
         expect(page.locator("#details")).to_be_in_viewport()
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE
 
-    def test_a_crowd_fits_a_phone(self, viewer: Viewer) -> None:
+    def test_a_crowd_fits_a_phone(self, viewer: Viewer, serve: Callable[..., Site]) -> None:
         """Long names, thousands of nodes and a thousand pools do not make it wider."""
-        with Site(crowd()) as serving:
-            page = viewer.look(serving.url, width=PHONE, height=740)
-            for tab in ("Nodes", "Services", "Pools"):
-                page.get_by_role("tab", name=tab).click()
-                page.wait_for_timeout(200)
-                assert page.evaluate("document.documentElement.scrollWidth") <= PHONE
+        serving = serve(crowd())
+        page = viewer.look(serving.url, width=PHONE, height=740)
+        for tab in ("Nodes", "Services", "Pools"):
+            page.get_by_role("tab", name=tab).click()
+            page.wait_for_timeout(200)
+            assert page.evaluate("document.documentElement.scrollWidth") <= PHONE

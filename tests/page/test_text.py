@@ -16,7 +16,7 @@ from tests.page.viewer import chosen, search
 from tests.page.worlds import showcase
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from playwright.sync_api import Page
 
@@ -132,16 +132,16 @@ def test_where_it_is_found(viewer: Viewer, site: Site, text: str, title: str) ->
     assert_unharmed(page)
 
 
-def test_what_comes_later(viewer: Viewer) -> None:
+def test_what_comes_later(viewer: Viewer, serve: Callable[..., Site]) -> None:
     """What a change brings is text as well."""
-    with Site(showcase()) as serving:
-        page = viewer.look(serving.url)
-        event = api.Event(
-            id="x", time="2999-01-01T00:00:00Z", type="Normal", reason="Told", kind="Node", name="n", note=BAD, count=1
-        )
-        serving.post(News(events=[event]))
-        expect(page.locator("#entries")).to_contain_text(BAD)
-        assert_unharmed(page)
+    serving = serve(showcase())
+    page = viewer.look(serving.url)
+    event = api.Event(
+        id="x", time="2999-01-01T00:00:00Z", type="Normal", reason="Told", kind="Node", name="n", note=BAD, count=1
+    )
+    serving.post(News(events=[event]))
+    expect(page.locator("#entries")).to_contain_text(BAD)
+    assert_unharmed(page)
 
 
 def test_would_be_seen(viewer: Viewer, site: Site) -> None:

@@ -42,7 +42,7 @@ def apply(up: Up, manifest: object) -> None:
     up.out(f"kubectl create -f - <<'END'\n{json.dumps(manifest)}\nEND")
 
 
-def test_from_the_first_node_to_a_second_pool(viewer: Viewer, up: Up) -> None:
+def test_from_the_first_node_to_a_second_pool(up: Up, viewer: Viewer) -> None:
     """Nodes appear while one looks; a pool fills and turns red; a second is added, and those who waited move."""
     page = viewer.look(url(up))
     up.out("cidrella pool add first 10.0.0.0/22")
@@ -73,7 +73,7 @@ def test_from_the_first_node_to_a_second_pool(viewer: Viewer, up: Up) -> None:
     expect(search(page, "10.1.1.200").first.locator(".title")).to_have_text(re.compile("node-[56]"))
 
 
-def test_services(viewer: Viewer, up: Up) -> None:
+def test_services(up: Up, viewer: Viewer) -> None:
     """A Service that comes is seen in its band, and found by its address."""
     page = viewer.look(url(up))
     up.out("kubectl create service clusterip front --tcp=80 --clusterip=10.96.0.77")
@@ -84,7 +84,7 @@ def test_services(viewer: Viewer, up: Up) -> None:
     expect(search(page, "10.96.0.77").first.locator(".title")).to_have_text("default/front")
 
 
-def test_markup_is_text(viewer: Viewer, up: Up) -> None:
+def test_markup_is_text(up: Up, viewer: Viewer) -> None:
     """An event's message and an annotation that somebody wrote as markup show as text, or not at all."""
     page = viewer.look(url(up))
     apply(

@@ -60,13 +60,13 @@ class Tile {
     return { x: x + rect.x * w, y: y + rect.y * h, w: rect.w * w, h: rect.h * h };
   }
 
-  /** The block at a point of the tile, the smallest of several; null on free space. */
+  /** The block at a point of the tile, of several the smallest, which is drawn last; null on free space. */
   blockAt(x, y) {
     let found = null;
     for (const block of this.blocks) {
       const { rect } = block;
       if (x < rect.x || y < rect.y || x >= rect.x + rect.w || y >= rect.y + rect.h) continue;
-      if (!found || block.prefix.length > found.prefix.length) found = block;
+      if (!found || block.prefix.length >= found.prefix.length) found = block;
     }
     return found;
   }
