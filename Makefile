@@ -12,7 +12,7 @@ CLUSTERED := tests/testenv tests/conformance tests/up tests/real
 BROWSED := tests/page
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types layers unit real page page-pictures compare migration kubectl testenv peers bench-core bench-cluster bench-services bench-up mutants crds pictures package lock clean
+.PHONY: help run test lint types layers unit real page page-pictures compare migration kubectl testenv peers bench-core bench-cluster bench-services bench-up bench-page mutants crds pictures package lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -75,6 +75,9 @@ bench-services: $(VENV)/.dev testenv ## Measure how Service addresses are given,
 
 bench-up: $(VENV)/.dev testenv ## Measure the embedded API beside kube-apiserver and etcd; writes build/bench-up.json
 	@$(BIN)/python -m bench.up --json build/bench-up.json
+
+bench-page: $(VENV)/.dev ## Measure the page's server: 5,000 nodes, 1,000 pools, 100 viewers for 10 minutes; writes build/bench-page.json
+	@$(BIN)/python -m bench.page --json build/bench-page.json
 
 mutants: $(MUTANTS)/.ready ## Mutate the core and count what the tests notice; at least 90 % (takes a while)
 	@HYPOTHESIS_PROFILE=mutants $(MUTANTS)/bin/mutmut run

@@ -179,6 +179,15 @@ BAD: dict[str, tuple[list[str], str]] = {
     ),
     "a Lease that cannot be named so": (["--leader-elect-resource-name=My_Lease"], "--leader-elect-resource-name: 'My"),
     "no namespace": (["--leader-elect-resource-namespace="], "--leader-elect-resource-namespace: ''"),
+    "a token for no page": (["--web=false", "--web-token-file=t"], "--web-token-file says who may see the page"),
+    "a password for no page": (["--web=false", "--web-password-file=p"], "--web-password-file says who may see"),
+    "a check for no page": (["--web=false", "--web-auth=kubernetes"], "--web-auth=kubernetes says who may see"),
+    "a check that is not known": (["--web-auth=basic"], "--web-auth='basic' is not known; choose none or kubernetes"),
+    "metrics at no address": (["--metrics-bind-address=here"], "--metrics-bind-address='here' is no address"),
+    "metrics where the rest is": (
+        ["--metrics-bind-address=127.0.0.1:10290"],
+        "--bind-address and --metrics-bind-address are both 127.0.0.1:10290; leave out one",
+    ),
 }
 
 
@@ -194,6 +203,16 @@ def test_contradictions_are_told_wherever_they_come_from() -> None:
     message = refusal("--node-cidr-mask-size=24", CIDRELLA_CLUSTER_CIDR="10.0.0.0/16,fd00::/48")
     assert message.startswith("--node-cidr-mask-size cannot be used with two ranges")
     assert "RangeAllocator" in refusal(CIDRELLA_CIDR_ALLOCATOR_TYPE="Cloud")
+
+
+def test_the_page_and_metrics() -> None:
+    """The page is there unless somebody says otherwise; metrics have an address of their own if one is given."""
+    plain = read_settings(Settings, [], {}).settings
+    assert (plain.web, plain.web_auth, plain.metrics_bind_address) == (True, "none", None)
+    told = read_settings(Settings, ["--web=false", "--metrics-bind-address=:9100"], {}).settings
+    assert (told.web, told.metrics_bind_address) == (False, Address("", 9100))
+    anywhere = ["--bind-address=127.0.0.1:0", "--metrics-bind-address=127.0.0.1:0"]
+    assert read_settings(Settings, anywhere, {}).settings.metrics_bind_address == Address("127.0.0.1", 0)
 
 
 def test_without_an_election_its_times_do_not_matter() -> None:
