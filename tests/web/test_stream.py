@@ -128,6 +128,15 @@ def test_a_version_that_is_none() -> None:
     serve(scenario)
 
 
+def test_only_its_head() -> None:
+    """There is none without the rest: nobody's head is kept open for minutes."""
+
+    async def scenario(ask: Asker, _: Board) -> None:
+        assert (await ask(PATH, "HEAD")).status == 405
+
+    serve(scenario)
+
+
 def test_signs_of_life() -> None:
     """Where nothing happens, a comment says that the server is still there."""
 

@@ -151,7 +151,7 @@ def _add_api(app: web.Application, board: Board, explain: Explainer, streams: St
     ):
         app.router.add_get(f"{API}/{name}", of_board(read))
     app.router.add_get(f"{API}/explain/{{node}}", explanation)
-    app.router.add_get(f"{API}/stream", streams.answer)
+    app.router.add_get(f"{API}/stream", streams.answer, allow_head=False)
 
 
 async def _seen(board: Board) -> bool:
