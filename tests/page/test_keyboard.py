@@ -148,6 +148,10 @@ class TestTheMap:
         assert press(page, "ArrowLeft").startswith("worker-1, 10.128.0.0/24")
         assert press(page, "End").startswith("worker-")
         assert press(page, "ArrowRight").startswith("gpu-1, 10.132.0.0/24, pool gpu")
+        expect(page.locator("#tooltip strong")).to_have_text("gpu-1")
+        expect(page.locator("#tooltip")).to_be_in_viewport()
+        page.keyboard.press("Tab")
+        expect(page.locator("#tooltip")).to_be_hidden()
 
     def test_every_block(self, page: Page) -> None:
         """Walking on, one comes by every block of every node and every Service, and then stays."""

@@ -38,6 +38,10 @@ def test_login(viewer: Viewer, tmp_path: Path, serve: Callable[..., Site]) -> No
     page.get_by_role("button", name="Sign in").click()
     expect(page.locator("#figure-nodes .value")).to_have_text("226")
     expect(page.locator("#link-word")).to_have_text("Live")
+    page.get_by_role("button", name="Sign out").click()
+    expect(page).to_have_title("Sign in · Cidrella")
+    page.goto(site.url)
+    expect(page).to_have_title("Sign in · Cidrella")
 
 
 def test_a_session_that_is_over(viewer: Viewer, tmp_path: Path, serve: Callable[..., Site]) -> None:

@@ -5,7 +5,7 @@ import { askForState } from "./early.js";
 const PAUSES = [500, 1000, 2000, 4000, 8000]; // milliseconds before another try
 
 export class Feed {
-  /** Handlers: `state(document)`, `change(change)`, `link(word)`: connecting, live, lost. */
+  /** Handlers: `state(document)`, `change(change)`, `session(begun)`, `link(word)`: connecting, live, lost. */
   constructor(handlers) {
     this.handlers = handlers;
     this.failures = 0;
@@ -21,6 +21,7 @@ export class Feed {
         return;
       }
       if (!reply.ok) throw new Error(`status ${reply.status}`);
+      this.handlers.session(reply.headers.has("Cidrella-Session"));
       const state = await reply.json();
       this.handlers.state(state);
       this.follow(state.version);

@@ -117,6 +117,9 @@ const feed = new Feed({
     map.update(store.apply(change));
     beforeNextFrame(show);
   },
+  session(begun) {
+    byId("sign-out").hidden = !begun;
+  },
   link,
 });
 

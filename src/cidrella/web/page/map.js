@@ -13,6 +13,8 @@ const NEAR = 0.22; // how much of the view a block fills that was flown to
 const LEGIBLE = 26; // pixels wide, from which a block can be walked to without coming closer
 const TOUCHED = 4; // pixels around a tiny block that still mean it
 const PULSES = 24; // at once
+const TIP_LEFT = 14; // pixels from where a tooltip would be for a pointer
+const TIP_UP = 8;
 const STEP = 90; // pixels that a key pans
 
 export class MapView {
@@ -28,6 +30,7 @@ export class MapView {
     this.camera = new Camera(() => this.moved());
     this.pointed = null;
     this.chosen = null;
+    this.tipped = false; // what is chosen has a tooltip, for it was walked to
     this.size = { width: 0, height: 0 };
     this.drawBase = () => this.paint();
     this.drawOverlay = () => this.paintOverlay();
@@ -179,6 +182,7 @@ export class MapView {
     if (!this.size.width) return;
     const marks = [...this.marks(this.pointed, "pointed"), ...this.marks(this.chosen, "chosen")];
     this.painter.drawOverlay(this.camera, marks);
+    if (this.tipped) this.showTip();
   }
 
   marks(thing, kind) {
@@ -235,6 +239,7 @@ export class MapView {
   }
 
   point(x, y) {
+    this.tipped = false;
     this.pointed = this.thingAt(x, y);
     const words = this.pointed && describe(this.pointed, this.store, this.picture);
     if (words) this.showTooltip(words, x, y);
@@ -243,6 +248,7 @@ export class MapView {
   }
 
   unpoint() {
+    this.tipped = false;
     this.pointed = null;
     this.hideTooltip();
     beforeNextFrame(this.drawOverlay);
@@ -261,22 +267,33 @@ export class MapView {
     tooltip.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
   }
 
+  /** The tooltip of what was walked to, beside it. */
+  showTip() {
+    const [place] = placesOf(this.chosen, this.picture);
+    const words = describe(this.chosen, this.store, this.picture);
+    if (!place || !words) return;
+    const { x, y, w, h } = this.camera.toScreen(worldOf(place));
+    this.showTooltip(words, x + w / 2 - TIP_LEFT, Math.min(y + h, this.size.height) - TIP_UP);
+  }
+
   hideTooltip() {
     this.tooltip.hidden = true;
   }
 
   // Choosing ---------------------------------------------------------------------------------------------------------
 
-  /** Choose a thing, or nothing; `near` flies to it, else it is brought into view. */
-  choose(thing, { near = false, quiet = false } = {}) {
+  /** Choose a thing, or nothing; `near` flies to it, else it is brought into view; `tip` says beside it what it is. */
+  choose(thing, { near = false, tip = false } = {}) {
     this.chosen = thing;
+    this.tipped = tip;
+    if (!tip) this.hideTooltip();
     const [place] = placesOf(thing, this.picture);
     if (place?.tile.body) {
       const rect = worldOf(place);
       if (near) this.camera.show(rect, thing.kind === "node" || thing.kind === "service" ? NEAR : 0.8);
       else this.approach(rect);
     }
-    if (thing && !quiet) this.say(this.sentence(thing));
+    if (thing) this.say(this.sentence(thing));
     beforeNextFrame(this.drawOverlay);
     this.changed();
   }
@@ -309,7 +326,7 @@ export class MapView {
       next = at >= 0 ? place.tile.blocks[at + by] : this.beside(place.tile, by);
       next ??= endOf(neighbour(filled, this.tiles, place.tile, by), by);
     }
-    if (next) this.choose(thingOf(next));
+    if (next) this.choose(thingOf(next), { tip: true });
   }
 
   /** The block next to what is chosen and is none itself: free space, or all of the range. */
@@ -327,7 +344,7 @@ export class MapView {
     const place = this.chosen && placesOf(this.chosen, this.picture)[0];
     const at = place ? tiles.indexOf(place.tile) + by : by > 0 ? 0 : tiles.length - 1;
     const tile = tiles[Math.min(Math.max(at, 0), tiles.length - 1)];
-    this.choose({ kind: "range", range: tile.text });
+    this.choose({ kind: "range", range: tile.text }, { tip: true });
   }
 
   /** To the first or the last block of the range. */
@@ -335,7 +352,7 @@ export class MapView {
     const place = this.chosen && placesOf(this.chosen, this.picture)[0];
     const tile = place?.tile ?? this.tiles[0];
     const block = tile && endOf(tile, -by);
-    if (block) this.choose(thingOf(block));
+    if (block) this.choose(thingOf(block), { tip: true });
   }
 
   pan(x, y) {

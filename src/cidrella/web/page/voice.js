@@ -1,5 +1,7 @@
 // For those who hear the page: what was chosen, at once; what happened by itself, now and then.
 
+import { plural } from "./words.js";
+
 const PAUSE = 5000; // milliseconds between two sentences about what happened
 
 export class Voice {
@@ -15,7 +17,8 @@ export class Voice {
 
   /** Tell how the figures changed, if they did, and not too often. */
   tell(figures) {
-    const news = `${figures.waiting} nodes wait, ${figures.full} pools are full, ${figures.wrong} nodes have problems.`;
+    const { waiting, full, wrong } = figures;
+    const news = `${plural(waiting, "node")} waiting, ${plural(full, "full pool")}, ${plural(wrong, "problem")}.`;
     const now = performance.now();
     if (this.before === null) this.before = news;
     if (news === this.before || now - this.last < PAUSE) return;
