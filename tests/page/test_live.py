@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import msgspec
 import pytest
@@ -17,7 +19,7 @@ from tests.page.worlds import FULL, PoolPlan, facts, ranges_of, served, waiting
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Route
 
     from tests.page.viewer import Viewer
 
@@ -172,6 +174,28 @@ def test_comes_back(viewer: Viewer) -> None:
         expect(page.locator("#figure-nodes .value")).to_have_text("1")
     page.close()
     viewer.errors.clear()  # the browser's own, about the server that was not there
+
+
+def test_a_server_that_is_not_ready(site: Site, viewer: Viewer) -> None:
+    """Where the state, or the stream, is refused at first, it is asked for again until it is there."""
+    refused: Counter[str] = Counter()
+
+    def refuse_twice(route: Route) -> None:
+        path = urlsplit(route.request.url).path
+        refused[path] += 1
+        if refused[path] <= 2:
+            route.fulfill(status=503, body="not yet")
+        else:
+            route.continue_()
+
+    page = viewer.open("about:blank")
+    page.route("**/api/v1/*", refuse_twice)
+    page.goto(site.url)
+    expect(page.locator("#link-word")).to_have_text("Live")
+    fill(site, 2)
+    expect(page.locator("#figure-nodes .value")).to_have_text("2")
+    assert min(refused["/api/v1/state"], refused["/api/v1/stream"]) > 2
+    viewer.errors.clear()  # the browser's own, about the answers 503
 
 
 def test_forgotten(viewer: Viewer, site: Site) -> None:

@@ -33,7 +33,7 @@ def test_login(viewer: Viewer, tmp_path: Path, serve: Callable[..., Site]) -> No
     expect(page.get_by_role("alert")).to_be_hidden()
     page.get_by_label("Password").fill("wrong")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("alert")).to_have_text("That was not the password. Try again.")
+    expect(page.get_by_role("alert")).to_have_text("That was not right. Try again.")
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
     expect(page.locator("#figure-nodes .value")).to_have_text("226")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -111,6 +112,9 @@ class TestWhatIsShown:
         expect(bands.nth(0)).to_contain_text("10.96.0.1 \u2013 10.96.1.0")
         expect(bands.nth(0)).to_contain_text("12 of 256")
         expect(bands.nth(1)).to_contain_text("36 of")
+        page.locator("#services").get_by_role("button", name="Address").click()
+        order = [ipaddress.ip_address(each) for each in page.locator("#services td.mono").all_inner_texts()]
+        assert order == sorted(order)
         page.get_by_label("Filter Services by name, address or band").fill("shop/cart")
         expect(page.locator("#services tbody tr")).to_have_count(1)
 

@@ -1,5 +1,6 @@
 // Service ranges with both bands, and who sits where.
 
+import { parsePrefix } from "./address.js";
 import { h, keyed, linkButton, setText } from "./dom.js";
 import { PagedTable } from "./table.js";
 import { count, percent } from "./words.js";
@@ -19,7 +20,7 @@ export class ServicesView {
       empty: "No Service has an address here.",
       columns: [
         { title: "Service", key: (service) => service.holder, cell: (service) => linkButton(service.holder, () => go({ kind: "service", address: service.address }), "go") },
-        { title: "Address", class: "mono", key: (service) => service.address, cell: (service) => service.address },
+        { title: "Address", class: "mono", key: (service) => parsePrefix(service.address)?.first ?? 0n, cell: (service) => service.address },
         { title: "Band", key: (service) => service.band, cell: (service) => service.band || "in no range" },
       ],
     });
