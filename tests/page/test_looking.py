@@ -143,7 +143,7 @@ class TestTheMap:
     """One looks at it, points at it, comes closer."""
 
     def test_blocks_are_drawn(self, page: Page) -> None:
-        """What is pointed at has the colour of its pool; what is free has another."""
+        """What is pointed at has the colour of its pool, which no other has; what is free has another."""
         zoom_to(page, "gpu-15")
         box = page.locator("#map").bounding_box()
         details = page.locator("#details").bounding_box()
@@ -155,6 +155,8 @@ class TestTheMap:
         expect(page.locator("#tooltip strong")).to_have_text("gpu-15")
         swatch = page.locator("#pools tr", has_text="accelerator=nvidia").locator(".swatch")
         assert swatch.evaluate("element => getComputedStyle(element).backgroundColor") == f"rgb{block}"
+        colours = page.locator("#pools .swatch").evaluate_all("all => all.map(each => each.style.backgroundColor)")
+        assert len(set(colours)) == len(colours) == 6
         page.get_by_role("button", name="Close the details").click()
         zoom_to(page, "10.132.15.9")
         assert pixel(page, x, y) != block
