@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -164,9 +165,12 @@ def test_those_who_wait_are_looked_at_with_each_round() -> None:
     """Why they wait changes as pools do."""
 
     async def scenario(scene: Scene) -> None:
-        scene.board.look()
-        scene.change(None, node("late"))
-        assert (await scene.look())["nodes"][0]["reason"] == "no pool applies to it"
+        scene.world.see(node("late"), *[node(f"n{number}", has=f"10.9.{number}.0/24") for number in range(256)])
+        scene.world.see(*[node(f"m{number}", has=f"10.8.{number}.0/24") for number in range(256)])
+        scene.world.books.add_pool(spec("others", "10.8.0.0/15 /24", where="nobody=matches"))
+        scene.lookout._begin()
+        assert (await scene.look(2))["nodes"][0]["reason"] == "no pool applies to it"
+        assert "late" not in list(scene.lookout._turns)[:IN_TURN]
         scene.world.books.add_pool(spec("tiny", "10.0.0.0/24 /24"))
         give(scene.world.books, node("first"))
         assert (await scene.look())["nodes"][0]["reason"].startswith("every pool that applies is full: tiny")
@@ -302,10 +306,17 @@ class TestForecasts:
         play(scenario, POOL)
 
     def test_pools_that_go(self) -> None:
-        """Nothing is kept of them; nor is one forecast that gives nothing."""
+        """One that gives nothing any more does not run out; nothing is kept of one that is gone."""
 
         async def scenario(scene: Scene) -> None:
             scene.lookout.sample()
+            give(scene.world.books, node("a"))
+            scene.now += 600
+            scene.lookout.sample()
+            assert scene.lookout._forecasts.keys() == {"p"}
+            scene.world.books.change_pool(replace(POOL, terminating=True))
+            scene.lookout.sample()
+            assert scene.lookout._forecasts == {}
             assert len(scene.lookout._courses) == 1
             scene.world.books.remove_pool("p")
             scene.lookout.sample()

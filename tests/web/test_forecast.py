@@ -36,13 +36,20 @@ def test_at_the_rate_of_late() -> None:
         ((0, 10), (3000, 10)),
         ((0, 10), (3000, 12)),
         ((0, 10), (1000, 2), (2000, 10)),
-        ((0, 10), (SHORTEST - 1, 0)),
+        ((0, 10), (SHORTEST - 1, 5)),
     ],
 )
 def test_nothing_to_say(samples: tuple[tuple[float, int], ...]) -> None:
     """Nothing known, nothing taken, more given back than taken, all given back, or too short a time."""
     at = T0 + (samples[-1][0] if samples else 0)
     assert forecast([course(*samples)], at) == NOTHING
+
+
+def test_as_soon_as_something_can_be_said() -> None:
+    """A minute is enough."""
+    assert (
+        forecast([course((0, 10), (SHORTEST, 5))], T0 + SHORTEST).text == "full in about 1 minute at 300 blocks an hour"
+    )
 
 
 def test_what_is_full_is_full() -> None:
