@@ -77,7 +77,7 @@ class Pool(Doc, frozen=True, kw_only=True):
 
     name: str
     kind: str
-    """That of its object: ClusterCIDR, ClusterCIDRConfig; "" for the flags'."""
+    """That of its object; "" for the pool of the flags."""
     state: str
     """active, full, terminating, invalid, or pending: it has yet to get its finalizer."""
     message: str
