@@ -215,19 +215,20 @@ class TestTheMap:
         box = page.locator("#map").bounding_box()
         assert box
 
-        def slanting(shift: int) -> list[tuple[int, int, int]]:
-            """The colours from the middle, moved by so much, down to the right."""
-            return [pixel(page, x - box["x"] + shift + step * 9, y - box["y"] + step * 5) for step in range(35)]
+        def slanting(right: int, down: int) -> list[tuple[int, int, int]]:
+            """The colours along a line, from the middle, or from beside it, down to the right."""
+            begin = x - box["x"] + right, y - box["y"] + down
+            return [pixel(page, begin[0] + step * 9, begin[1] + step * 5) for step in range(35)]
 
-        before = slanting(0)
+        before = slanting(0, 0)
         page.mouse.move(x, y)
         page.mouse.down()
-        page.mouse.move(x + 45, y, steps=5)
+        page.mouse.move(x + 40, y - 60, steps=5)
         page.mouse.up()
         settle(page)
         assert len(set(before)) > 1
-        assert slanting(45) == before
-        assert slanting(0) != before
+        assert slanting(40, -60) == before
+        assert slanting(0, 0) != before
         expect(page.locator("#details")).to_be_hidden()
         page.get_by_role("button", name="Show all").click()
         wait_scale(page, "s === 1")
