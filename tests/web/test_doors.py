@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from http.cookies import SimpleCookie
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from cidrella.kube.errors import ConfigError, NoAnswerError
+from cidrella.web import doors
 from cidrella.web.assets import FOR_LOGIN
 from cidrella.web.checkers import SecretFile
 from cidrella.web.doors import COOKIE, SESSION, SESSIONS_MAX, SUSPECTS_MAX, ClosedDoor, GuardedDoor
@@ -319,6 +321,21 @@ class TestWrong:
             headers = {"Content-Type": f"application/x-www-form-urlencoded; charset={charset}"}
             answer = await ask("/login", "POST", data=body, headers=headers)
             assert (answer.status, answer.headers["Location"]) == (303, "/login#wrong")
+
+        serve(scenario, door=guarded())
+
+    def test_a_form_that_does_not_come(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Whoever sends half of one does not hold a connection for ever."""
+        monkeypatch.setattr(doors, "FORM", 0.05)
+
+        async def scenario(ask: Asker, _: Board) -> None:
+            where = urlsplit(ask.server.url)
+            reader, writer = await asyncio.open_connection(where.hostname, where.port)
+            head = "POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+            writer.write(f"{head}Content-Length: 100\r\n\r\npassword=".encode())
+            assert b" 408 " in await asyncio.wait_for(reader.readline(), 60)
+            writer.close()
+            await writer.wait_closed()
 
         serve(scenario, door=guarded())
 

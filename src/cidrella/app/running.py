@@ -66,6 +66,7 @@ async def _run(settings: Settings, access: Access, lifetime: Lifetime) -> int:
             return WRONG_INPUT
         async with serving.begun() as url:
             _announce(settings, access, url)
+            serving.tell_of_page(url)
             return await lifetime.spend_on(controller.run())
 
 
@@ -102,13 +103,15 @@ class _Serving:
                 _log.info("metrics have an address of their own", url=f"{self._metrics.url}/metrics")
             await stack.enter_async_context(listening(self._server, "--bind-address", address))
             if self._page is not None:
-                self._tell_of_page(self._server.url)
                 await stack.enter_async_context(self._page.kept_up())
             yield self._server.url
 
-    def _tell_of_page(self, url: str) -> None:
+    def tell_of_page(self, url: str) -> None:
+        """One line about where it is, and who may look."""
         from cidrella.app.page import asked_for  # noqa: PLC0415
 
+        if self._page is None:
+            return
         if asks := asked_for(self._settings):
             _log.info("the page is served", url=f"{url}/", asks_for=" or ".join(asks))
         elif is_loopback(self._settings.bind_address.host):

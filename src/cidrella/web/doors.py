@@ -35,6 +35,8 @@ COOKIE: Final = "cidrella-session"
 LOGIN: Final = "/login"
 LOGOUT: Final = "/logout"
 METRICS: Final = "/metrics"
+FORM: Final = 10.0
+"""Seconds for what is typed to come in: whoever sends half of it holds a connection."""
 SLOW: Final = 1.0
 """Seconds until what is wrong is refused."""
 SUSPECTS_MAX: Final = 10
@@ -110,7 +112,11 @@ class GuardedDoor:
 
     async def log_in(self, request: web.Request) -> web.StreamResponse:
         """Begin a session for who shows something right."""
-        credential = await _password(request)
+        try:
+            async with asyncio.timeout(FORM):
+                credential = await _password(request)
+        except TimeoutError:
+            return fault(408, "the form did not come")
         refusal = await self._judge(credential, login=True)
         if refusal is not None:
             return _redirect(f"{LOGIN}#wrong") if refusal.status == 401 else refusal

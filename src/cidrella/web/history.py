@@ -13,7 +13,7 @@ from typing import Final
 
 COUNT_MAX: Final = 1024
 """Changes: at four a second, some minutes."""
-SIZE_MAX: Final = 16 << 20
+SIZE_MAX: Final = 8 << 20
 """Bytes, all of them together. A change of everything, with 5,000 nodes, is about one million."""
 
 
