@@ -14,7 +14,7 @@ from cidrella.web import api
 from cidrella.web.board import News
 from tests.page.site import Site
 from tests.page.viewer import chosen, search, wait_until
-from tests.page.worlds import FULL, PoolPlan, facts, ranges_of, served, waiting
+from tests.page.worlds import FULL, PoolPlan, facts, of_plans, ranges_of, served, waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,20 +29,7 @@ SECOND = PoolPlan("second", [("10.0.4.0/22", 24)], 0, "node")
 
 def empty() -> api.State:
     """A cluster with a pool and no node."""
-    pools = [FIRST.pool(0)]
-    return api.State(
-        version=0,
-        taken="2026-01-01T00:00:00Z",
-        cluster=facts("small"),
-        families=["IPv4"],
-        ranges=ranges_of(pools, []),
-        pools=pools,
-        nodes=[],
-        service_ranges=[],
-        services=[],
-        events=[],
-        allocations=[],
-    )
+    return of_plans([FIRST])
 
 
 @pytest.fixture
@@ -94,7 +81,7 @@ def test_a_pool_fills_and_another_helps(viewer: Viewer, site: Site) -> None:
     expect(page.locator("#figure-waiting .value")).to_have_text("2")
     expect(page.locator("#troubles")).to_contain_text("2 nodes waiting")
     expect(page.locator("#troubles")).to_contain_text("Every pool that applies is full: first.")
-    expect(page).to_have_title("(2 waiting) small · Cidrella")
+    expect(page).to_have_title("(2 waiting) planned · Cidrella")
 
     before = picture(page)
     pools = [FIRST.pool(4), SECOND.pool(0)]
@@ -152,7 +139,7 @@ def test_not_ready_and_not_leading(viewer: Viewer, site: Site) -> None:
     """What keeps the replica from being ready is said at the top, and whether it leads."""
     page = viewer.look(site.url)
     expect(page.locator("#role")).to_have_text("this replica leads")
-    unready = msgspec.structs.replace(facts("small"), leading=False, missing=["nodes are not listed yet"])
+    unready = msgspec.structs.replace(facts("planned"), leading=False, missing=["nodes are not listed yet"])
     site.post(News(cluster=unready))
     expect(page.locator("#not-ready")).to_have_text("Not ready: nodes are not listed yet")
     expect(page.locator("#role")).to_have_text("this replica looks on")

@@ -10,9 +10,10 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import expect
 
+from cidrella.web.board import News
 from tests.page.site import Site
 from tests.page.viewer import chosen, pixel, search, settle, wait_until
-from tests.page.worlds import crowd, showcase
+from tests.page.worlds import PoolPlan, crowd, of_plans, served, showcase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -255,6 +256,52 @@ class TestTheMap:
         page.set_viewport_size({"width": 1100, "height": 800})
         page.wait_for_timeout(300)
         expect(page.locator("#map-where")).to_have_text("10.140.8.0/21 · edge-oslo")
+
+
+def swept(page: Page) -> list[str]:
+    """What tooltips say along the map's left edge, from the top to the bottom."""
+    box = page.locator("#map").bounding_box()
+    assert box
+    found = []
+    for down in range(2, int(box["height"]), 4):
+        page.mouse.move(box["x"] + 2, box["y"] + down)
+        if page.locator("#tooltip").is_visible():
+            found.append(page.locator("#tooltip").inner_text())
+    return found
+
+
+class TestDeepRanges:
+    """Ranges of which next to nothing is used, as most are in IPv6: what is used is seen all the same."""
+
+    PLAN = PoolPlan("deep", [("2001:db8::/32", 64)], 40, "node")
+
+    def test_what_is_used_is_seen(self, viewer: Viewer, serve: Callable[..., Site]) -> None:
+        """Of four milliards of blocks the first forty can be pointed at, one by one; a strip stands for the rest."""
+        page = viewer.look(serve(of_plans([self.PLAN])).url)
+        found = swept(page)
+        for number, text in ((0, "2001:db8::/64"), (16, "2001:db8:0:10::/64"), (32, "2001:db8:0:20::/64")):
+            assert any(each.startswith(f"node-{number}\n{text}") for each in found)
+        rest = next(each for each in found if each.startswith("the rest of 2001:db8::/32"))
+        assert "4.3 \u00d7 10\u2079 more blocks, all free" in rest
+        assert "pool deep" in rest
+
+    def test_the_rest_is_found(self, viewer: Viewer, serve: Callable[..., Site]) -> None:
+        """An address that is out of the picture is free, and still in the pool."""
+        page = viewer.look(serve(of_plans([self.PLAN])).url)
+        expect(search(page, "2001:db8:ffff::1").first.locator(".note")).to_have_text("nobody has it")
+        page.keyboard.press("Enter")
+        expect(page.locator("#details")).to_contain_text("pool deep")
+
+    def test_grows(self, viewer: Viewer, serve: Callable[..., Site]) -> None:
+        """A block that comes far away from the others is seen, beside them: then all of the range is shown."""
+        site = serve(of_plans([self.PLAN]))
+        page = viewer.look(site.url)
+        assert any(each.startswith("the rest of") for each in swept(page))
+        site.post(News(nodes=[served("far", ["2001:db8:8000::/64"], "deep")]))
+        expect(page.locator("#figure-nodes .value")).to_have_text("41")
+        found = swept(page)
+        assert not any(each.startswith("the rest of") for each in found)
+        assert any(each.startswith("far\n2001:db8:8000::/64") for each in found)
 
 
 class TestSearch:

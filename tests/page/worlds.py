@@ -273,6 +273,30 @@ def plan_of_crowd(number: int, nodes: int) -> PoolPlan:
     return PoolPlan(f"rack-{number:04}", ranges, taken, "node", f"rack={number}")
 
 
+def of_plans(plans: list[PoolPlan]) -> api.State:
+    """Nothing but pools and their nodes, as they are planned."""
+    pools = [plan.pool(plan.nodes) for plan in plans]
+    nodes = [
+        served(f"{plan.prefix}-{number}", plan.blocks(number), plan.name)
+        for plan in plans
+        for number in range(plan.nodes)
+    ]
+    ranges = ranges_of(pools, [])
+    return api.State(
+        version=0,
+        taken=ago(),
+        cluster=facts("planned"),
+        families=sorted({each.family for each in ranges}),
+        ranges=ranges,
+        pools=pools,
+        nodes=nodes,
+        service_ranges=[],
+        services=[],
+        events=[],
+        allocations=[],
+    )
+
+
 def everything(state: api.State) -> News:
     """All of a state, to be posted."""
     return News(

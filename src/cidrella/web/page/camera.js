@@ -19,6 +19,11 @@ export class Camera {
     this.landing = null; // where a flight goes
   }
 
+  /** The middle of what is seen, on the screen. */
+  get middle() {
+    return { x: (this.width - this.covered) / 2, y: this.height / 2 };
+  }
+
   get zoomed() {
     return this.scale > 1.001;
   }
@@ -43,7 +48,7 @@ export class Camera {
   }
 
   /** Zoom by a factor; what is at a point of the screen stays there. */
-  zoom(factor, x = this.width / 2, y = this.height / 2, smoothly = false) {
+  zoom(factor, x = this.middle.x, y = this.middle.y, smoothly = false) {
     const scale = Math.min(Math.max(this.scale * factor, FARTHEST), CLOSEST);
     const { x: worldX, y: worldY } = this.toWorld(x, y);
     this.go(worldX - x / scale, worldY - y / scale, scale, smoothly);

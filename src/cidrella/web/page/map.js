@@ -23,7 +23,6 @@ export class MapView {
     Object.assign(this, elements, { store, palette, changed, say });
     this.picture = new Picture();
     this.sections = [];
-    this.laid = []; // the tiles, before they were laid out anew
     this.stale = true; // all of it has to be drawn anew
     this.touched = new Set(); // or these tiles
     this.painter = new Painter(this.base, this.overlay, palette);
@@ -49,16 +48,17 @@ export class MapView {
   /** A change was taken in: what `Store.apply` returned. */
   update(done) {
     const { picture, store } = this;
-    const reshaped = (done.ranges || done.pools.length > 0) && picture.differs(store);
+    let reshaped = (done.ranges || done.pools.length > 0) && picture.differs(store);
     if (reshaped) {
       this.palette.assign(poolsByAddress(store));
-      picture.build(store);
     } else {
       this.touch(done);
       for (const [before, after] of done.nodes) after ? picture.setNode(after) : picture.removeNode(before.name);
       for (const [before, after] of done.services) after ? picture.setService(after) : picture.removeService(before.address);
       this.touch(done);
+      reshaped = picture.outgrown;
     }
+    if (reshaped) picture.build(store);
     if (reshaped || picture.takeGrown()) this.arrange();
     else this.annotate();
     const served = done.nodes.filter(([before, after]) => after?.blocks.length && !before?.blocks.length);
@@ -91,13 +91,12 @@ export class MapView {
     }
   }
 
-  arrange() {
+  /** Lay the tiles out; what is in the middle of the view, or was, stays there. */
+  arrange(anchor = this.anchor()) {
     this.picture.takeGrown();
-    this.laid = this.tiles;
     this.sections = this.picture.sections;
     const { width, height } = this.size;
     if (width && this.sections.length) {
-      const anchor = this.anchor();
       layout(this.sections, width, height);
       if (anchor) this.restore(anchor);
     }
@@ -109,8 +108,9 @@ export class MapView {
   anchor() {
     this.camera.land();
     if (!this.camera.zoomed) return null;
-    const { x, y } = this.camera.toWorld(this.camera.width / 2, this.camera.height / 2);
-    const tile = nearest(this.laid, x, y);
+    const { middle } = this.camera;
+    const { x, y } = this.camera.toWorld(middle.x, middle.y);
+    const tile = nearest(this.tiles, x, y);
     if (!tile) return null;
     const { body } = tile;
     return { text: tile.text, x: (x - body.x) / body.w, y: (y - body.y) / body.h, width: body.w * this.camera.scale };
@@ -123,7 +123,8 @@ export class MapView {
     const { body } = tile;
     const scale = Math.max(width / body.w, 1);
     const { camera } = this;
-    camera.go(body.x + x * body.w - camera.width / scale / 2, body.y + y * body.h - camera.height / scale / 2, scale, false);
+    const { middle } = camera;
+    camera.go(body.x + x * body.w - middle.x / scale, body.y + y * body.h - middle.y / scale, scale, false);
   }
 
   /** What stands beside the ranges' names. */
@@ -132,6 +133,7 @@ export class MapView {
       section.note = plural(section.tiles.length, "range");
       for (const tile of section.tiles) {
         tile.title = titleOf(tile);
+        if (tile.rest) tile.rest.text = `${plural(tile.rest.blocks, "more block")}, all free`;
         const share = usedShare(tile, this.store);
         tile.note = share === null ? null : { text: share >= 1 ? "full" : `${percent(share)} used`, bad: share >= 1 };
       }
@@ -144,8 +146,9 @@ export class MapView {
     if (!width || !height || (width === this.size.width && height === this.size.height)) return;
     this.size = { width, height };
     this.painter.resize(width, height, window.devicePixelRatio || 1);
-    this.arrange();
+    const anchor = this.anchor();
     this.camera.resize(width, height);
+    this.arrange(anchor);
   }
 
   recolour() {
@@ -192,7 +195,8 @@ export class MapView {
   /** The range in the middle of the view, where it is not all of them. */
   whereabouts() {
     if (!this.camera.zoomed) return "";
-    const { x, y } = this.camera.toWorld(this.size.width / 2, this.size.height / 2);
+    const { middle } = this.camera;
+    const { x, y } = this.camera.toWorld(middle.x, middle.y);
     const tile = this.tileAt(x, y);
     return tile ? [tile.text, tile.title].filter(Boolean).join(" · ") : "";
   }
@@ -214,7 +218,8 @@ export class MapView {
     const insideY = (y - body.y) / body.h;
     const block = tile.blockAt(insideX, insideY) ?? this.tinyAt(tile, screenX, screenY);
     if (block) return thingOf(block);
-    return { kind: "free", prefix: this.freeAt(tile, insideX, insideY) };
+    const prefix = this.freeAt(tile, insideX, insideY);
+    return prefix ? { kind: "free", prefix } : { kind: "rest", range: tile.text };
   }
 
   /** A block that is drawn larger than it is, near a point. */
@@ -230,12 +235,13 @@ export class MapView {
     return nearest;
   }
 
+  /** What could be given at a point of a tile; null for the rest of a range. */
   freeAt(tile, x, y) {
     for (const area of [...tile.areas].reverse()) {
-      const prefix = tile.grid.at(x, y, area.blockSize);
-      if (area.prefix.contains(prefix)) return prefix;
+      const prefix = tile.at(x, y, area.blockSize);
+      if (prefix && area.prefix.contains(prefix)) return prefix;
     }
-    return tile.grid.at(x, y, tile.blockLength);
+    return tile.at(x, y, tile.blockLength);
   }
 
   point(x, y) {

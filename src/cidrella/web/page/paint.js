@@ -11,6 +11,7 @@ const LABEL_LETTERS = 7; // of a name that is cut: fewer say nothing
 const LABEL_TAIL = 0.6; // names of nodes differ at the end
 const TWO_LINES = 32;
 const CELL_LINES = 9; // pixels of a free cell from which its edges are drawn
+const REST_GAP = 0.04; // between a scope and the rest, beside a tile's height
 const CAPTION_WIDTH = 64;
 const CAPTION_HEIGHT = 13;
 const KEPT_WIDTHS = 20000;
@@ -79,7 +80,7 @@ export class Painter {
         const box = camera.toScreen(tile.box);
         if (!this.inView(box)) continue;
         if (only) this.clear(box, page);
-        this.tile(tile, camera);
+        this.tile(tile, camera, page);
       }
     }
   }
@@ -108,7 +109,7 @@ export class Painter {
     context.fillText(section.note ?? "", Math.max(x, 0) + width + 10, y + h / 2 - 1);
   }
 
-  tile(tile, camera) {
+  tile(tile, camera, page) {
     const context = this.base;
     const body = camera.toScreen(tile.body);
     this.caption(tile, camera.toScreen(tile.box), body);
@@ -122,6 +123,7 @@ export class Painter {
     context.fillRect(seen.x, seen.y, seen.w, seen.h);
     for (const band of tile.bands) this.fill(band.rect, body, this.patterns.get(band.kind), 0);
     for (const area of tile.areas) this.area(area, body);
+    if (tile.rest) this.rest(tile, body, page);
     this.blocks(tile, body);
     context.restore();
   }
@@ -211,6 +213,23 @@ export class Painter {
     }
     context.stroke();
     context.globalAlpha = 1;
+  }
+
+  /** What is out of a tile's scope: a strip apart from it, which says so. */
+  rest(tile, body, page) {
+    const context = this.base;
+    const { rect } = tile.rest;
+    const apart = { x: 0, y: rect.y - REST_GAP, w: 1, h: REST_GAP };
+    this.fill(apart, body, page, 0);
+    context.globalAlpha = this.palette.colours.tint;
+    const seen = this.fill(rect, body, this.palette.of(tile.pools[0]), 0);
+    context.globalAlpha = 1;
+    if (!seen || seen.h < LABEL_HEIGHT - 2 || !tile.rest.text) return;
+    context.font = `${Math.min(11.5, seen.h * 0.75)}px ${FONT}`;
+    context.textAlign = "left";
+    context.fillStyle = this.palette.colours.soft;
+    const text = this.shorten(tile.rest.text, seen.w - 12);
+    if (text === tile.rest.text) context.fillText(text, seen.x + 6, seen.y + seen.h / 2 + 0.5);
   }
 
   blocks(tile, body) {

@@ -1,8 +1,17 @@
 // What the map is made of: a tile for each range, in it the areas of pools, the bands of service ranges, and blocks, of
 // nodes and of Services, in the order of addresses. Kept up to date node by node.
+//
+// Of a range in which next to nothing is used, as of most in IPv6, all at once would show nothing. Where one pool alone
+// gives it, the tile shows the part around what is used, its scope, and the rest as a strip below: that is free.
 
 import { BITS, cover, parsePrefix, Prefix } from "./address.js";
 import { Grid } from "./grid.js";
+
+const SCOPE_BITS = 8; // below a scope there are as many blocks, at least
+const SCOPE_ROOM = 2; // bits that a scope is larger than what is used in it
+const SCOPE_WORTH = 3; // bits that it leaves out, at least; else all is shown
+const SCOPE_SHARE = 0.86; // of a tile's height; what is left is for the rest, below
+const REST_FROM = 0.9;
 
 const LOOSE = { IPv4: 16, IPv6: 48 }; // the length of ranges made up for blocks that lie in none
 
@@ -12,7 +21,7 @@ class Block {
     this.tile = tile;
     this.prefix = prefix;
     Object.assign(this, facts);
-    this.rect = tile.grid.place(prefix);
+    this.rect = tile.place(prefix);
   }
 }
 
@@ -22,13 +31,64 @@ class Tile {
     this.text = prefix.text;
     this.family = prefix.family;
     this.blockLength = Math.max(blockLength, prefix.length);
-    this.blockBits = pools.length ? this.blockLength - prefix.length : 0;
-    this.grid = new Grid(prefix, this.blockLength);
     this.pools = pools;
     this.services = services;
+    this.used = null; // the first and the last address in use, for the scope
+    this.rest = null; // the strip for what is out of the scope
+    this.look(prefix);
     this.areas = [];
     this.bands = [];
     this.blocks = [];
+  }
+
+  /** Show this part of it, from now on. */
+  look(scope) {
+    this.scope = scope;
+    this.grid = new Grid(scope, this.blockLength);
+    this.blockBits = this.pools.length ? this.blockLength - scope.length : 0;
+  }
+
+  /** A block is in use. */
+  stretch(prefix) {
+    const first = prefix.first < this.prefix.first ? this.prefix.first : prefix.first;
+    const last = prefix.last > this.prefix.last ? this.prefix.last : prefix.last;
+    const { used } = this;
+    this.used = used
+      ? { first: first < used.first ? first : used.first, last: last > used.last ? last : used.last }
+      : { first, last };
+  }
+
+  /** Choose the scope by what is in use. */
+  focus() {
+    if (this.pools.length !== 1 || this.services.length) return;
+    const { first, last } = this.used ?? { first: this.prefix.first, last: this.prefix.first };
+    const common = BITS[this.family] - (first ^ last).toString(2).length;
+    const length = Math.min(common - SCOPE_ROOM, this.blockLength - SCOPE_BITS);
+    if (length - this.prefix.length < SCOPE_WORTH) return;
+    this.look(new Prefix(this.family, first, length));
+    this.rest = { tile: this, rect: { x: 0, y: REST_FROM, w: 1, h: 1 - REST_FROM } };
+    this.rest.blocks = 2 ** (this.blockLength - this.prefix.length) - 2 ** (this.blockLength - length);
+  }
+
+  /** Where a prefix is drawn: in the scope, or in the strip for the rest. */
+  place(prefix) {
+    if (!this.rest) return this.grid.place(prefix);
+    if (!this.scope.overlaps(prefix)) return this.rest.rect;
+    const rect = this.grid.place(prefix);
+    rect.y *= SCOPE_SHARE;
+    rect.h *= SCOPE_SHARE;
+    return rect;
+  }
+
+  /** Whether a prefix can be drawn where it is. */
+  shows(prefix) {
+    return this.scope.overlaps(prefix);
+  }
+
+  /** The prefix of a length at a point; null in the strip for the rest, and above it. */
+  at(x, y, length) {
+    if (!this.rest) return this.grid.at(x, y, length);
+    return y < SCOPE_SHARE ? this.grid.at(x, y / SCOPE_SHARE, length) : null;
   }
 
   add(block) {
@@ -84,6 +144,8 @@ export class Picture {
     this.byService = new Map(); // address → blocks
     this.byPool = new Map(); // name → areas
     this.shape = "";
+    this.grown = false; // tiles came, for which there is no place yet
+    this.outgrown = false; // a block came that is out of its tile's scope
   }
 
   /** Whether a store's ranges differ from those that the tiles were made of. */
@@ -99,11 +161,17 @@ export class Picture {
     this.byPool.clear();
     this.tiles = store.ranges.map((range) => makeTile(range, store)).filter(Boolean);
     this.sort();
+    const nodes = [...store.nodes.values()].map((node) => [node, node.blocks.map(parsePrefix)]);
+    for (const prefix of nodes.flatMap(([, prefixes]) => prefixes)) {
+      for (const tile of prefix ? this.around(prefix) : []) tile.stretch(prefix);
+    }
+    for (const tile of this.tiles) tile.focus();
     for (const pool of store.pools.values()) this.addAreas(pool);
     for (const tile of this.tiles) tile.areas.sort((one, two) => one.prefix.length - two.prefix.length);
     for (const range of store.serviceRanges) this.addBands(range);
-    for (const node of store.nodes.values()) this.setNode(node);
+    for (const [node, prefixes] of nodes) this.setNode(node, prefixes);
     for (const service of store.services.values()) this.setService(service);
+    this.outgrown = false;
   }
 
   /** The tiles of each family that has any: those of pools, then those of Services. */
@@ -122,8 +190,9 @@ export class Picture {
     for (const family of pool.families) {
       const prefix = parsePrefix(family.range);
       for (const tile of prefix ? this.around(prefix) : []) {
-        const cell = tile.grid.place(new Prefix(prefix.family, prefix.first, family.blockSize));
-        const area = { tile, pool: pool.name, prefix, blockSize: family.blockSize, cell, rect: tile.grid.place(prefix) };
+        const first = prefix.contains(tile.scope) ? tile.scope.first : prefix.first;
+        const cell = tile.place(new Prefix(prefix.family, first, family.blockSize));
+        const area = { tile, pool: pool.name, prefix, blockSize: family.blockSize, cell, rect: tile.place(prefix) };
         tile.areas.push(area);
         areas.push(area);
       }
@@ -137,21 +206,19 @@ export class Picture {
       const last = range[kind] && parsePrefix(range[kind].last);
       if (!first || !last || first.family !== last.family) continue;
       for (const prefix of cover(first.family, first.first, last.first)) {
-        for (const tile of this.around(prefix)) tile.bands.push({ kind, range, rect: tile.grid.place(prefix) });
+        for (const tile of this.around(prefix)) tile.bands.push({ kind, rect: tile.place(prefix) });
       }
     }
   }
 
-  /** Take in a node. Returns its blocks. */
-  setNode(node) {
+  /** Take in a node, with its blocks as prefixes where they have been read already. */
+  setNode(node, prefixes = node.blocks.map(parsePrefix)) {
     this.removeNode(node.name);
-    const blocks = node.blocks.flatMap((text, at) => {
-      const prefix = parsePrefix(text);
+    const blocks = prefixes.flatMap((prefix, at) => {
       const pool = node.pools[at] ?? "";
       return prefix ? this.addBlock(prefix, { kind: "node", node: node.name, pool, state: node.state }) : [];
     });
     if (blocks.length) this.byNode.set(node.name, blocks);
-    return blocks;
   }
 
   removeNode(name) {
@@ -164,7 +231,6 @@ export class Picture {
     const prefix = parsePrefix(service.address);
     const blocks = prefix && service.range ? this.addBlock(prefix, { kind: "service", service }) : [];
     if (blocks.length) this.byService.set(service.address, blocks);
-    return blocks;
   }
 
   removeService(address) {
@@ -176,6 +242,7 @@ export class Picture {
     let tiles = this.around(prefix);
     if (!tiles.length) tiles = [this.addLoose(prefix)];
     return tiles.map((tile) => {
+      this.outgrown ||= !tile.shows(prefix);
       const block = new Block(tile, prefix, facts);
       tile.add(block);
       return block;
@@ -216,7 +283,7 @@ export class Picture {
   takeGrown() {
     const grown = this.grown;
     this.grown = false;
-    return Boolean(grown);
+    return grown;
   }
 }
 

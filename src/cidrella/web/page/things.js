@@ -5,6 +5,7 @@
 //   { kind: "pool", name }            what a pool may give
 //   { kind: "range", range }          a range
 //   { kind: "free", prefix }          addresses that nobody has
+//   { kind: "rest", range }           what of a range is out of its tile's scope
 //
 // Here: where a thing is in the picture, and what it is in words.
 
@@ -25,8 +26,10 @@ export function placesOf(thing, picture) {
       return picture.byPool.get(thing.name) ?? [];
     case "range":
       return picture.tiles.filter((tile) => tile.text === thing.range).map((tile) => ({ tile, rect: WHOLE }));
+    case "rest":
+      return picture.tiles.filter((tile) => tile.text === thing.range && tile.rest).map((tile) => tile.rest);
     case "free":
-      return picture.around(thing.prefix).map((tile) => ({ tile, rect: tile.grid.place(thing.prefix) }));
+      return picture.around(thing.prefix).map((tile) => ({ tile, rect: tile.place(thing.prefix) }));
     default:
       return [];
   }
@@ -48,6 +51,8 @@ export function describe(thing, store, picture) {
       return describeService(store.services.get(thing.address));
     case "pool":
       return describePool(store.pools.get(thing.name));
+    case "rest":
+      return describeRest(thing.range, picture);
     case "range":
       return describeRange(thing.range, store, picture);
     default:
@@ -92,6 +97,12 @@ function describeRange(text, store, picture) {
   if (share !== null) lines.push(`${percent(share)} used`);
   lines.push(tile.blocks.length ? plural(tile.blocks.length, "block") + " in use" : "nothing in use");
   return { title: text, lines };
+}
+
+function describeRest(text, picture) {
+  const tile = picture.tiles.find((each) => each.text === text && each.rest);
+  if (!tile) return null;
+  return { title: `the rest of ${text}`, lines: [tile.rest.text, `pool ${tile.pools[0]}`] };
 }
 
 function describeFree(prefix, store, picture) {

@@ -3,7 +3,7 @@
 const COUNT_MAX = Number.MAX_SAFE_INTEGER; // the server says this of all that is more
 
 export function count(number) {
-  if (number >= COUNT_MAX) return "more than 9 × 10¹⁵";
+  if (number >= COUNT_MAX) return "> 9 × 10¹⁵";
   if (number >= 1e9) return `${(number / 10 ** Math.floor(Math.log10(number))).toFixed(1)} × 10${raised(Math.floor(Math.log10(number)))}`;
   return String(number).replace(/\B(?=(\d{3})+$)/g, ",");
 }
