@@ -18,8 +18,15 @@ export class ActivityView {
       ...(kind === "events" ? [] : store.allocations),
       ...(kind === "allocations" ? [] : store.events.values()),
     ];
-    const newest = entries.map((entry, at) => [entry, at]).sort((one, two) => (one[0].time === two[0].time ? two[1] - one[1] : one[0].time < two[0].time ? 1 : -1));
-    keyed(this.list, newest.slice(0, SHOWN).map(([entry]) => entry), keyOf, (entry) => this.item(entry));
+    const newest = entries
+      .map((entry, at) => [entry, at])
+      .sort((one, two) => (one[0].time === two[0].time ? two[1] - one[1] : one[0].time < two[0].time ? 1 : -1));
+    keyed(
+      this.list,
+      newest.slice(0, SHOWN).map(([entry]) => entry),
+      keyOf,
+      (entry) => this.item(entry),
+    );
     this.calm.hidden = entries.length > 0;
     setText(this.calm, "Nothing has happened since this page's server began.");
   }
@@ -42,7 +49,8 @@ export class ActivityView {
   }
 
   event({ type, reason, kind, name, note, count }) {
-    const about = kind === "Node" ? linkButton(name, () => this.go({ kind: "node", name, at: "" }), "go") : `${kind} ${name}`;
+    const about =
+      kind === "Node" ? linkButton(name, () => this.go({ kind: "node", name, at: "" }), "go") : `${kind} ${name}`;
     return h(
       "p",
       {},

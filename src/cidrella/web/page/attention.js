@@ -22,10 +22,17 @@ export class AttentionView {
 
   show(store) {
     this.store = store;
-    const groups = [...nodeGroups(store), ...poolGroups(store)].sort((one, two) => one.kind.rank - two.kind.rank || two.names.length - one.names.length);
+    const groups = [...nodeGroups(store), ...poolGroups(store)].sort(
+      (one, two) => one.kind.rank - two.kind.rank || two.names.length - one.names.length,
+    );
     const shown = groups.slice(0, SHOWN).map((group) => this.kept(group));
     this.groups = new Map(shown.map((group) => [group.key, group]));
-    keyed(this.list, shown, (group) => group.key, (group) => this.card(group));
+    keyed(
+      this.list,
+      shown,
+      (group) => group.key,
+      (group) => this.card(group),
+    );
     this.calm.hidden = groups.length > 0;
     setText(this.calm, store.nodes.size ? "Nothing waits, nothing is wrong." : "No node yet.");
     this.more.hidden = groups.length <= SHOWN;
@@ -35,7 +42,10 @@ export class AttentionView {
   /** The group as it was, where nothing about it changed: then its card stays as it is. */
   kept(group) {
     const before = this.groups.get(group.key);
-    const same = before && before.names.length === group.names.length && before.names.every((name, at) => name === group.names[at]);
+    const same =
+      before &&
+      before.names.length === group.names.length &&
+      before.names.every((name, at) => name === group.names[at]);
     return same ? before : group;
   }
 
@@ -52,7 +62,19 @@ export class AttentionView {
     return h(
       "li",
       { class: `trouble ${group.kind.level}` },
-      h("h3", {}, group.title, group.since ? h("span", { class: "under" }, " for ", h("time", { datetime: group.since, "data-age": "" }, ago(group.since))) : null),
+      h(
+        "h3",
+        {},
+        group.title,
+        group.since
+          ? h(
+              "span",
+              { class: "under" },
+              " for ",
+              h("time", { datetime: group.since, "data-age": "" }, ago(group.since)),
+            )
+          : null,
+      ),
       h("p", { class: "reason" }, group.reason),
       group.help ? h("p", { class: "help" }, h("span", { class: "help-word" }, "What helps: "), group.help) : null,
       h(
@@ -73,7 +95,16 @@ function nodeGroups(store) {
     const kind = KINDS[node.state];
     if (!kind) continue;
     const key = `${node.state}\n${node.reason}\n${node.help}`;
-    if (!groups.has(key)) groups.set(key, { key, kind, reason: node.reason, help: node.help, names: [], since: node.since, thing: thingOfNode(store) });
+    if (!groups.has(key))
+      groups.set(key, {
+        key,
+        kind,
+        reason: node.reason,
+        help: node.help,
+        names: [],
+        since: node.since,
+        thing: thingOfNode(store),
+      });
     const group = groups.get(key);
     group.names.push(node.name);
     if (node.since < group.since) group.since = node.since;

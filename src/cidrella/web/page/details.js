@@ -48,8 +48,10 @@ export class DetailsView {
 
   facts() {
     const { thing, store } = this;
-    if (thing.kind === "node" && store.nodes.has(thing.name)) return { title: thing.name, node: store.nodes.get(thing.name) };
-    if (thing.kind === "pool" && store.pools.has(thing.name)) return { title: thing.name, pool: store.pools.get(thing.name) };
+    if (thing.kind === "node" && store.nodes.has(thing.name))
+      return { title: thing.name, node: store.nodes.get(thing.name) };
+    if (thing.kind === "pool" && store.pools.has(thing.name))
+      return { title: thing.name, pool: store.pools.get(thing.name) };
     const words = describe(thing, store, this.picture());
     return words ?? { title: thing.name ?? thing.address ?? thing.range ?? "", lines: ["It is gone."] };
   }
@@ -57,7 +59,13 @@ export class DetailsView {
   build({ node, pool, lines }) {
     if (node) return this.node(node);
     if (pool) return this.pool(pool);
-    return [h("ul", { class: "lines" }, lines.map((line) => h("li", {}, line)))];
+    return [
+      h(
+        "ul",
+        { class: "lines" },
+        lines.map((line) => h("li", {}, line)),
+      ),
+    ];
   }
 
   node(node) {
@@ -67,8 +75,28 @@ export class DetailsView {
     ]);
     return [
       facts([
-        ["State", [h("span", { class: `tag ${node.state}` }, stateOf(node)), h("span", { class: "under", title: clock(node.since) }, " for ", h("time", { datetime: node.since, "data-age": "" }, ago(node.since)))]],
-        [node.blocks.length === 1 ? "Block" : "Blocks", blocks.length ? h("ul", { class: "plain" }, blocks.map((each) => h("li", {}, each.flat()))) : "none"],
+        [
+          "State",
+          [
+            h("span", { class: `tag ${node.state}` }, stateOf(node)),
+            h(
+              "span",
+              { class: "under", title: clock(node.since) },
+              " for ",
+              h("time", { datetime: node.since, "data-age": "" }, ago(node.since)),
+            ),
+          ],
+        ],
+        [
+          node.blocks.length === 1 ? "Block" : "Blocks",
+          blocks.length
+            ? h(
+                "ul",
+                { class: "plain" },
+                blocks.map((each) => h("li", {}, each.flat())),
+              )
+            : "none",
+        ],
       ]),
       node.reason ? h("p", { class: "reason" }, node.reason) : null,
       node.help ? h("p", { class: "help" }, h("span", { class: "help-word" }, "What helps: "), node.help) : null,
@@ -83,17 +111,43 @@ export class DetailsView {
   explanation(node) {
     if (!this.verdicts) {
       const ask = () => this.explain(node.name);
-      return [h("button", { type: "button", class: "plain-button", "data-focus": "explain", onclick: ask }, "Which pools apply, and why")];
+      return [
+        h(
+          "button",
+          { type: "button", class: "plain-button", "data-focus": "explain", onclick: ask },
+          "Which pools apply, and why",
+        ),
+      ];
     }
     if (this.verdicts.error) return [h("p", { class: "remark", role: "status" }, this.verdicts.error)];
     const applying = this.verdicts.filter((verdict) => verdict.applies);
     const others = this.verdicts.filter((verdict) => !verdict.applies);
-    const parts = [h("h3", { tabindex: "-1", "data-focus": "explain" }, applying.length ? "Pools that apply, in this order" : "No pool applies")];
-    if (applying.length) parts.push(h("ol", { class: "verdicts" }, applying.map((verdict) => this.verdict(verdict))));
+    const parts = [
+      h(
+        "h3",
+        { tabindex: "-1", "data-focus": "explain" },
+        applying.length ? "Pools that apply, in this order" : "No pool applies",
+      ),
+    ];
+    if (applying.length)
+      parts.push(
+        h(
+          "ol",
+          { class: "verdicts" },
+          applying.map((verdict) => this.verdict(verdict)),
+        ),
+      );
     if (others.length) {
       const shown = others.slice(0, 20);
       const rest = others.length - shown.length;
-      parts.push(h("h3", {}, "Pools that do not"), h("ul", { class: "verdicts" }, shown.map((verdict) => this.verdict(verdict))));
+      parts.push(
+        h("h3", {}, "Pools that do not"),
+        h(
+          "ul",
+          { class: "verdicts" },
+          shown.map((verdict) => this.verdict(verdict)),
+        ),
+      );
       if (rest) parts.push(h("p", { class: "under" }, `and ${plural(rest, "more pool")}`));
     }
     return parts;
@@ -125,7 +179,16 @@ export class DetailsView {
 
   pool(pool) {
     const families = pool.families.map(({ range, blockSize, free, used, total }) =>
-      h("li", {}, h("span", { class: "mono" }, range), h("span", { class: "note" }, `blocks of /${blockSize}: ${count(used)} used, ${count(free)} free, ${count(total)} in all`)),
+      h(
+        "li",
+        {},
+        h("span", { class: "mono" }, range),
+        h(
+          "span",
+          { class: "note" },
+          `blocks of /${blockSize}: ${count(used)} used, ${count(free)} free, ${count(total)} in all`,
+        ),
+      ),
     );
     return [
       facts([
@@ -143,5 +206,9 @@ export class DetailsView {
 }
 
 function facts(pairs) {
-  return h("dl", {}, pairs.filter(Boolean).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+  return h(
+    "dl",
+    {},
+    pairs.filter(Boolean).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]),
+  );
 }

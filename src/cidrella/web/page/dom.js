@@ -1,6 +1,6 @@
 // Elements from names and text. Text is only ever text: nothing here, or anywhere on the page, reads markup.
 
-/** An element: `h("button", { class: "quiet", onclick }, "Close")`. Children are nodes or text; null ones are left out. */
+/** An element: `h("button", { class: "quiet", onclick }, "Close")`. Children are nodes or text, or null. */
 export function h(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {

@@ -17,9 +17,9 @@ const ABREAST_UP_TO = 12; // tiles in all, for sections to lie side by side
 const ABREAST_WIDTH = 640;
 
 /**
- * Put sections of tiles into a viewport. A section is { title, tiles }, a tile has `blockBits`, 0 for Services; each tile is given
- * `box`, the whole, and `body`, where blocks are drawn; each section `x`, `y` and `heading`, its height. In CSS pixels
- * of a view that is not zoomed.
+ * Put sections of tiles into a viewport. A section is { title, tiles }, a tile has `blockBits`, 0 for Services; each
+ * tile is given `box`, the whole, and `body`, where blocks are drawn; each section `x`, `y` and `heading`, its height.
+ * In CSS pixels of a view that is not zoomed.
  */
 export function layout(sections, width, height) {
   for (const section of sections) sizes(section.tiles);
@@ -72,7 +72,7 @@ function stack(sections, x, width, height) {
   });
 }
 
-/** The cells that tiles take in a grid of columns: each the first place that is free, from the top, large ones first. */
+/** The cells that tiles take in a grid of columns: each the first that is free, from the top, large ones first. */
 function pack(tiles, columns) {
   if (tiles.every((tile) => tile.span === 1)) {
     const places = tiles.map((_, at) => ({ row: Math.floor(at / columns), column: at % columns, span: 1 }));

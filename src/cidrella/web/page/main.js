@@ -28,20 +28,34 @@ const palette = new Palette();
 const voice = new Voice(byId("voice"));
 
 const map = new MapView(
-  { stage: byId("stage"), base: byId("map-base"), overlay: byId("map"), tooltip: byId("tooltip"), rings: byId("rings"), where: byId("map-where") },
+  {
+    stage: byId("stage"),
+    base: byId("map-base"),
+    overlay: byId("map"),
+    tooltip: byId("tooltip"),
+    rings: byId("rings"),
+    where: byId("map-where"),
+  },
   store,
   palette,
   { changed: () => details.open && details.show(map.chosen), say: (text) => voice.say(text) },
 );
 const details = new DetailsView(byId("details"), { store, picture: () => map.picture, closed: leave, go, uncovered });
-listen(map, { closer: byId("closer"), farther: byId("farther"), all: byId("all") }, { details: (how) => details.show(map.chosen, how), leave });
+listen(
+  map,
+  { closer: byId("closer"), farther: byId("farther"), all: byId("all") },
+  { details: (how) => details.show(map.chosen, how), leave },
+);
 
 const pools = poolsTable(byId("pools"), palette, go);
 const nodes = nodesTable(byId("nodes"), palette, go);
 const services = new ServicesView(byId("services"), go);
 const attention = new AttentionView(byId("troubles"), byId("calm"), byId("troubles-more"), go);
 const activity = new ActivityView(byId("entries"), byId("quiet"), byId("activity-choice"), go);
-new SearchBox(byId("search"), byId("hits"), byId("search-status"), { find: () => ({ store, picture: map.picture }), go });
+new SearchBox(byId("search"), byId("hits"), byId("search-status"), {
+  find: () => ({ store, picture: map.picture }),
+  go,
+});
 
 const theme = new Theme(byId("theme"), recolour);
 palette.dark = theme.dark;
@@ -111,7 +125,6 @@ const feed = new Feed({
     store.replace(document_);
     map.load();
     beforeNextFrame(show);
-    document.body.dataset.loaded = "";
   },
   change(change) {
     map.update(store.apply(change));

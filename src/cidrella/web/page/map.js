@@ -54,7 +54,8 @@ export class MapView {
     } else {
       this.touch(done);
       for (const [before, after] of done.nodes) after ? picture.setNode(after) : picture.removeNode(before.name);
-      for (const [before, after] of done.services) after ? picture.setService(after) : picture.removeService(before.address);
+      for (const [before, after] of done.services)
+        after ? picture.setService(after) : picture.removeService(before.address);
       this.touch(done);
       reshaped = picture.outgrown;
     }
@@ -174,7 +175,12 @@ export class MapView {
 
   paint() {
     if (!this.size.width) return;
-    this.painter.draw(this.sections, this.camera, getComputedStyle(this.stage).backgroundColor, this.stale ? null : this.touched);
+    this.painter.draw(
+      this.sections,
+      this.camera,
+      getComputedStyle(this.stage).backgroundColor,
+      this.stale ? null : this.touched,
+    );
     this.stale = false;
     this.touched.clear();
     setText(this.where, this.whereabouts());
@@ -204,7 +210,9 @@ export class MapView {
   // Pointing ---------------------------------------------------------------------------------------------------------
 
   tileAt(x, y) {
-    return this.picture.tiles.find(({ box }) => box && x >= box.x && y >= box.y && x < box.x + box.w && y < box.y + box.h);
+    return this.picture.tiles.find(
+      ({ box }) => box && x >= box.x && y >= box.y && x < box.x + box.w && y < box.y + box.h,
+    );
   }
 
   /** The thing at a point of the view; null between ranges. */
@@ -394,6 +402,13 @@ function endOf(tile, by) {
 
 /** The pools' names in the order of their addresses, so that neighbours get colours that differ. */
 function poolsByAddress(store) {
-  const order = new Map(store.ranges.flatMap((range) => range.pools).map((name, at) => [name, at]).reverse());
-  return [...store.pools.keys()].sort((one, two) => (order.get(one) ?? Infinity) - (order.get(two) ?? Infinity) || (one < two ? -1 : 1));
+  const order = new Map(
+    store.ranges
+      .flatMap((range) => range.pools)
+      .map((name, at) => [name, at])
+      .reverse(),
+  );
+  return [...store.pools.keys()].sort(
+    (one, two) => (order.get(one) ?? Infinity) - (order.get(two) ?? Infinity) || (one < two ? -1 : 1),
+  );
 }

@@ -1,6 +1,6 @@
 // How people get at the map: pointer, wheel, fingers, keys, buttons.
 //
-// The wheel scrolls the page, as everywhere, until the map has the keyboard's focus (a click is enough) or Ctrl is held.
+// The wheel scrolls the page, as everywhere, until the map has the keyboard's focus (a click will do) or Ctrl is held.
 
 const DRAG = 5; // pixels from which a press is no click
 const ZOOM_STEP = 1.6;
@@ -89,7 +89,10 @@ const PANS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDo
 
 function key(event, map, details, leave) {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  const done = event.shiftKey && PANS[event.key] ? map.pan(...PANS[event.key]) ?? true : plainKey(event.key, map, details, leave);
+  const done =
+    event.shiftKey && PANS[event.key]
+      ? (map.pan(...PANS[event.key]) ?? true)
+      : plainKey(event.key, map, details, leave);
   if (done) event.preventDefault();
 }
 

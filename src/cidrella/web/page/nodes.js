@@ -18,7 +18,8 @@ export function nodesTable(host, palette, go) {
       {
         title: "Node",
         key: (node) => node.name,
-        cell: (node) => linkButton(node.name, () => go({ kind: "node", name: node.name, at: node.blocks[0] ?? "" }), "go"),
+        cell: (node) =>
+          linkButton(node.name, () => go({ kind: "node", name: node.name, at: node.blocks[0] ?? "" }), "go"),
       },
       { title: "Blocks", class: "mono", cell: (node) => node.blocks.map((block) => h("div", {}, block)) },
       { title: "Pool", key: poolsOf, cell: (node) => poolCell(node, palette) },

@@ -1,5 +1,5 @@
-// Draws the picture on a canvas, as much of it as is in view; and on a second one above it what changes more often: what
-// is pointed at and what is chosen.
+// Draws the picture on a canvas, as much of it as is in view; and on a second one above it what changes more often:
+// what is pointed at and what is chosen.
 
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
 const MONO = 'ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace';
@@ -72,7 +72,8 @@ export class Painter {
     if (!only) context.fillRect(0, 0, this.width, this.height);
     context.textBaseline = "middle";
     const shift = new DOMMatrix().scale(1 / this.ratio).translate(-camera.x * camera.scale, -camera.y * camera.scale);
-    for (const pattern of this.patterns.values()) pattern.setTransform(camera.scale < 2 ** 20 ? shift : new DOMMatrix());
+    for (const pattern of this.patterns.values())
+      pattern.setTransform(camera.scale < 2 ** 20 ? shift : new DOMMatrix());
     for (const section of sections) {
       if (!only) this.heading(section, camera);
       for (const tile of section.tiles) {
@@ -167,7 +168,8 @@ export class Painter {
     const y = body.y + rect.y * body.h;
     const w = rect.w * body.w;
     const h = rect.h * body.h;
-    if (x > this.width || y > this.height || x + Math.max(w, smallest) < 0 || y + Math.max(h, smallest) < 0) return null;
+    if (x > this.width || y > this.height || x + Math.max(w, smallest) < 0 || y + Math.max(h, smallest) < 0)
+      return null;
     const seen = this.cut({ x, y, w, h });
     const left = this.snap(seen.x);
     const top = this.snap(seen.y);
@@ -314,7 +316,12 @@ export class Painter {
     if (seen.w <= 0 || seen.h <= 0) return;
     const context = this.overlay;
     const out = kind === "chosen" ? 1.5 : 0;
-    for (const [style, width] of kind === "chosen" ? [[colours.halo, 6], [colours.focus, 2.5]] : [[colours.focus, 1.5]]) {
+    for (const [style, width] of kind === "chosen"
+      ? [
+          [colours.halo, 6],
+          [colours.focus, 2.5],
+        ]
+      : [[colours.focus, 1.5]]) {
       context.strokeStyle = style;
       context.lineWidth = width;
       context.beginPath();

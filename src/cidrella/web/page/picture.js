@@ -270,7 +270,8 @@ export class Picture {
       const middle = (low + high) >> 1;
       const other = tiles[middle];
       const before =
-        BITS[other.family] < BITS[prefix.family] || (other.family === prefix.family && other.prefix.last < prefix.first);
+        BITS[other.family] < BITS[prefix.family] ||
+        (other.family === prefix.family && other.prefix.last < prefix.first);
       if (before) low = middle + 1;
       else high = middle;
     }
@@ -307,7 +308,11 @@ function shapeOf(store) {
     pool.name,
     ...pool.families.map((family) => `${family.range} ${family.blockSize}`),
   ]);
-  return JSON.stringify([store.ranges, store.serviceRanges.map(({ range, static: low, dynamic: high }) => [range, low?.last, high?.last]), pools]);
+  return JSON.stringify([
+    store.ranges,
+    store.serviceRanges.map(({ range, static: low, dynamic: high }) => [range, low?.last, high?.last]),
+    pools,
+  ]);
 }
 
 function compare(one, two) {

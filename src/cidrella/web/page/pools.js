@@ -13,25 +13,50 @@ export function poolsTable(host, palette, go) {
     caption: "Pools",
     filterLabel: "Filter pools by name, range, selector or state",
     id: (pool) => pool.name,
-    text: (pool) => [pool.name, pool.kind, STATES[pool.state], pool.selector, ...pool.families.map((family) => family.range)].join(" "),
+    text: (pool) =>
+      [pool.name, pool.kind, STATES[pool.state], pool.selector, ...pool.families.map((family) => family.range)].join(
+        " ",
+      ),
     sort: 3,
     descending: true,
     empty: "There is no pool. Nodes wait until there is one.",
     columns: [
       { title: "Pool", key: (pool) => pool.name, cell: (pool) => nameCell(pool, palette, go) },
       { title: "Ranges", cell: rangesCell },
-      { title: "Free", class: "number", key: (pool) => Math.min(...pool.families.map((family) => family.free)), cell: freeCell },
-      { title: "Used", class: "use", key: (pool) => pool.utilisation + (pool.state === "full" ? 1 : 0), descendingFirst: true, cell: usedCell },
+      {
+        title: "Free",
+        class: "number",
+        key: (pool) => Math.min(...pool.families.map((family) => family.free)),
+        cell: freeCell,
+      },
+      {
+        title: "Used",
+        class: "use",
+        key: (pool) => pool.utilisation + (pool.state === "full" ? 1 : 0),
+        descendingFirst: true,
+        cell: usedCell,
+      },
       { title: "Runs out", class: "forecast", key: (pool) => pool.forecast.exhaustedAt ?? "~", cell: forecastCell },
     ],
   });
 }
 
 function nameCell(pool, palette, go) {
-  const swatch = h("span", { class: "swatch", "aria-hidden": "true", style: { backgroundColor: palette.of(pool.name) } });
+  const swatch = h("span", {
+    class: "swatch",
+    "aria-hidden": "true",
+    style: { backgroundColor: palette.of(pool.name) },
+  });
   return [
-    h("div", { class: "named" }, swatch, linkButton(pool.name, () => go({ kind: "pool", name: pool.name }), "go")),
-    pool.state === "active" || pool.state === "full" ? null : h("span", { class: `tag ${pool.state}` }, STATES[pool.state] ?? pool.state),
+    h(
+      "div",
+      { class: "named" },
+      swatch,
+      linkButton(pool.name, () => go({ kind: "pool", name: pool.name }), "go"),
+    ),
+    pool.state === "active" || pool.state === "full"
+      ? null
+      : h("span", { class: `tag ${pool.state}` }, STATES[pool.state] ?? pool.state),
     h("div", { class: "under" }, pool.selector || "any node"),
   ];
 }
@@ -39,7 +64,12 @@ function nameCell(pool, palette, go) {
 function rangesCell(pool) {
   if (!pool.families.length) return h("span", { class: "under" }, pool.message);
   return pool.families.map(({ range, blockSize }) =>
-    h("div", { class: "range-line" }, h("span", { class: "mono" }, range), h("span", { class: "under" }, ` by /${blockSize}`)),
+    h(
+      "div",
+      { class: "range-line" },
+      h("span", { class: "mono" }, range),
+      h("span", { class: "under" }, ` by /${blockSize}`),
+    ),
   );
 }
 
@@ -53,7 +83,11 @@ function usedCell(pool) {
   return h(
     "div",
     { class: `meter ${level}` },
-    h("span", { class: "bar", "aria-hidden": "true" }, h("span", { style: { width: `${Math.min(pool.utilisation, 1) * 100}%` } })),
+    h(
+      "span",
+      { class: "bar", "aria-hidden": "true" },
+      h("span", { style: { width: `${Math.min(pool.utilisation, 1) * 100}%` } }),
+    ),
     h("span", { class: "value" }, full ? "full" : percent(pool.utilisation)),
   );
 }

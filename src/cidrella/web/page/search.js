@@ -7,8 +7,8 @@ import { poolsOf, stateOf } from "./words.js";
 const SHOWN = 12;
 
 /**
- * Hits for a text: { hits, more }, the best first. A hit is { thing, title, note, what }: a thing of things.js, and what
- * to show of it.
+ * Hits for a text: { hits, more }, the best first. A hit is { thing, title, note, what }: a thing of things.js, and
+ * what to show of it.
  */
 export function search(text, store, picture) {
   const wanted = text.trim().toLowerCase();
@@ -44,7 +44,12 @@ function byAddress(prefix, store, picture) {
   );
   if (!blocks.some((block) => block.prefix.contains(prefix)) && tiles.some((tile) => tile.prefix.contains(prefix))) {
     const title = prefix.single ? prefix.text.replace(/\/\d+$/, "") : prefix.text;
-    hits.unshift({ thing: { kind: "free", prefix }, title, note: blocks.length ? "in part" : "nobody has it", what: "free" });
+    hits.unshift({
+      thing: { kind: "free", prefix },
+      title,
+      note: blocks.length ? "in part" : "nobody has it",
+      what: "free",
+    });
   }
   const areas = tiles.flatMap((tile) => tile.areas.filter((area) => area.prefix.overlaps(prefix)));
   return [...hits, ...areas.reverse().map((area) => poolHit(store.pools.get(area.pool)))];
@@ -52,7 +57,12 @@ function byAddress(prefix, store, picture) {
 
 function nodeHit(node, at = "") {
   const note = [node.blocks.join(", ") || stateOf(node), poolsOf(node)].filter(Boolean).join(" · ");
-  return { thing: { kind: "node", name: node.name, at: at || node.blocks[0] || "" }, title: node.name, note, what: "node" };
+  return {
+    thing: { kind: "node", name: node.name, at: at || node.blocks[0] || "" },
+    title: node.name,
+    note,
+    what: "node",
+  };
 }
 
 function poolHit(pool) {
@@ -61,5 +71,10 @@ function poolHit(pool) {
 }
 
 function serviceHit(service) {
-  return { thing: { kind: "service", address: service.address }, title: service.holder, note: service.address, what: "Service" };
+  return {
+    thing: { kind: "service", address: service.address },
+    title: service.holder,
+    note: service.address,
+    what: "Service",
+  };
 }

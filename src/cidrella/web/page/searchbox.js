@@ -17,7 +17,9 @@ export class SearchBox {
     input.addEventListener("keydown", (event) => this.key(event));
     // Before the input loses the focus, or the list would be gone when the click arrives.
     list.addEventListener("pointerdown", (event) => event.preventDefault());
-    list.addEventListener("click", (event) => this.take(Number(event.target.closest("[role=option]")?.dataset.at ?? -1)));
+    list.addEventListener("click", (event) =>
+      this.take(Number(event.target.closest("[role=option]")?.dataset.at ?? -1)),
+    );
     document.addEventListener("keydown", (event) => this.shortcut(event));
   }
 
@@ -39,7 +41,8 @@ export class SearchBox {
   show(more) {
     const empty = !this.input.value.trim();
     this.list.replaceChildren(...this.hits.map((hit, at) => optionOf(hit, at)));
-    if (!empty && !this.hits.length) this.list.append(h("li", { class: "nothing", role: "presentation" }, "Nothing has that name or address."));
+    if (!empty && !this.hits.length)
+      this.list.append(h("li", { class: "nothing", role: "presentation" }, "Nothing has that name or address."));
     if (more) this.list.append(h("li", { class: "nothing", role: "presentation" }, `and ${more} more`));
     this.list.hidden = empty;
     this.input.setAttribute("aria-expanded", String(!empty));

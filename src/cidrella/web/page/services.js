@@ -19,8 +19,17 @@ export class ServicesView {
       sort: 0,
       empty: "No Service has an address here.",
       columns: [
-        { title: "Service", key: (service) => service.holder, cell: (service) => linkButton(service.holder, () => go({ kind: "service", address: service.address }), "go") },
-        { title: "Address", class: "mono", key: (service) => parsePrefix(service.address)?.first ?? 0n, cell: (service) => service.address },
+        {
+          title: "Service",
+          key: (service) => service.holder,
+          cell: (service) => linkButton(service.holder, () => go({ kind: "service", address: service.address }), "go"),
+        },
+        {
+          title: "Address",
+          class: "mono",
+          key: (service) => parsePrefix(service.address)?.first ?? 0n,
+          cell: (service) => service.address,
+        },
         { title: "Band", key: (service) => service.band, cell: (service) => service.band || "in no range" },
       ],
     });
@@ -39,7 +48,12 @@ function rangeCard(range) {
   return h(
     "article",
     { class: "service-range" },
-    h("h3", {}, h("span", { class: "mono" }, range.range), h("span", { class: "under" }, ` ${range.family} · ${range.source}`)),
+    h(
+      "h3",
+      {},
+      h("span", { class: "mono" }, range.range),
+      h("span", { class: "under" }, ` ${range.family} · ${range.source}`),
+    ),
     ["static", "dynamic"].map((name) => (range[name] ? bandRow(name, range[name]) : null)),
     range.message ? h("p", { class: "remark" }, range.message) : null,
   );

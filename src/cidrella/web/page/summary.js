@@ -7,7 +7,15 @@ const WRONG = new Set(["conflict", "unreadable"]);
 
 /** What there is to count, in one walk over nodes and pools. */
 export function figures(store) {
-  const found = { nodes: store.nodes.size, served: 0, waiting: 0, wrong: 0, pools: store.pools.size, full: 0, families: new Map() };
+  const found = {
+    nodes: store.nodes.size,
+    served: 0,
+    waiting: 0,
+    wrong: 0,
+    pools: store.pools.size,
+    full: 0,
+    families: new Map(),
+  };
   for (const node of store.nodes.values()) {
     if (node.blocks.length) found.served++;
     if (node.state === "waiting") found.waiting++;
@@ -27,7 +35,11 @@ export function figures(store) {
 
 export function showSummary(store) {
   const found = figures(store);
-  show("nodes", count(found.nodes), found.served === found.nodes ? "all have blocks" : `${count(found.served)} have blocks`);
+  show(
+    "nodes",
+    count(found.nodes),
+    found.served === found.nodes ? "all have blocks" : `${count(found.served)} have blocks`,
+  );
   show("waiting", count(found.waiting), found.waiting ? "see below" : "nobody waits", found.waiting ? "warn" : "");
   show("wrong", count(found.wrong), found.wrong ? "see below" : "none", found.wrong ? "bad" : "");
   show("pools", count(found.pools), found.full ? `${count(found.full)} full` : "none is full", found.full ? "bad" : "");

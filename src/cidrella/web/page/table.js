@@ -7,12 +7,18 @@ const PAGE = 15;
 
 export class PagedTable {
   /**
-   * Columns are { title, cell(row) → node or text, key(row) → what to sort by, class }; a column without `key` is not
-   * sorted by. `text(row)` is what the filter looks at, `id(row)` tells rows apart.
+   * Columns are { title, cell(row) → node or text, key(row) → what to sort by, class }; without `key`, a column is
+   * not sorted by. `text(row)` is what the filter looks at, `id(row)` tells rows apart.
    */
   constructor(host, { caption, filterLabel, columns, id, text, sort, descending = false, empty }) {
     Object.assign(this, { columns, id, text, empty, sorted: sort, descending, page: 0, rows: [] });
-    this.filter = h("input", { type: "search", placeholder: "Filter", "aria-label": filterLabel, autocomplete: "off", spellcheck: "false" });
+    this.filter = h("input", {
+      type: "search",
+      placeholder: "Filter",
+      "aria-label": filterLabel,
+      autocomplete: "off",
+      spellcheck: "false",
+    });
     this.filter.addEventListener("input", () => this.turn(0));
     this.heads = columns.map((column, at) => this.head(column, at));
     this.body = h("tbody", { role: "rowgroup" });
@@ -30,16 +36,25 @@ export class PagedTable {
 
   head(column, at) {
     if (!column.key) return h("th", { role: "columnheader", scope: "col", class: column.class }, column.title);
-    const button = h("button", { type: "button", onclick: () => this.sortBy(at) }, column.title, h("span", { class: "arrow", "aria-hidden": "true" }));
+    const button = h(
+      "button",
+      { type: "button", onclick: () => this.sortBy(at) },
+      column.title,
+      h("span", { class: "arrow", "aria-hidden": "true" }),
+    );
     return h("th", { role: "columnheader", scope: "col", class: column.class }, button);
   }
 
   pageButton(label, sign, by) {
-    return h("button", { type: "button", class: "square", "aria-label": label, onclick: () => this.turn(this.page + by) }, sign);
+    return h(
+      "button",
+      { type: "button", class: "square", "aria-label": label, onclick: () => this.turn(this.page + by) },
+      sign,
+    );
   }
 
   sortBy(at) {
-    this.descending = this.sorted === at ? !this.descending : this.columns[at].descendingFirst ?? false;
+    this.descending = this.sorted === at ? !this.descending : (this.columns[at].descendingFirst ?? false);
     this.sorted = at;
     this.turn(0);
   }
@@ -65,7 +80,11 @@ export class PagedTable {
   }
 
   row(row) {
-    return h("tr", { role: "row" }, this.columns.map((column) => h("td", { role: "cell", class: column.class }, column.cell(row))));
+    return h(
+      "tr",
+      { role: "row" },
+      this.columns.map((column) => h("td", { role: "cell", class: column.class }, column.cell(row))),
+    );
   }
 
   showState(found, from) {

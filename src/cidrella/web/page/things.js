@@ -81,7 +81,8 @@ function describeService(service) {
 function describePool(pool) {
   if (!pool) return null;
   const families = pool.families.map(
-    ({ range, blockSize, free, total }) => `${range} in blocks of /${blockSize}: ${count(free)} of ${count(total)} free`,
+    ({ range, blockSize, free, total }) =>
+      `${range} in blocks of /${blockSize}: ${count(free)} of ${count(total)} free`,
   );
   return { title: pool.name, lines: [`pool, ${pool.state}`, ...families] };
 }
@@ -90,7 +91,8 @@ function describeRange(text, store, picture) {
   const tile = picture.tiles.find((each) => each.text === text);
   if (!tile) return null;
   const lines = [];
-  if (tile.pools.length) lines.push(tile.pools.length > 3 ? plural(tile.pools.length, "pool") : `pool ${tile.pools.join(", ")}`);
+  if (tile.pools.length)
+    lines.push(tile.pools.length > 3 ? plural(tile.pools.length, "pool") : `pool ${tile.pools.join(", ")}`);
   if (tile.services.length) lines.push("service range");
   if (!tile.pools.length && !tile.services.length) lines.push("in no pool");
   const share = usedShare(tile, store);

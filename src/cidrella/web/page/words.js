@@ -4,7 +4,10 @@ const COUNT_MAX = Number.MAX_SAFE_INTEGER; // the server says this of all that i
 
 export function count(number) {
   if (number >= COUNT_MAX) return "> 9 × 10¹⁵";
-  if (number >= 1e9) return `${(number / 10 ** Math.floor(Math.log10(number))).toFixed(1)} × 10${raised(Math.floor(Math.log10(number)))}`;
+  if (number >= 1e9) {
+    const power = Math.floor(Math.log10(number));
+    return `${(number / 10 ** power).toFixed(1)} × 10${raised(power)}`;
+  }
   return String(number).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
