@@ -30,7 +30,7 @@ def draw(browser: Browser, directory: Path) -> None:
         page.keyboard.press("Enter")
         settle(page)
         page.screenshot(path=directory / DARK)
-        page = viewer.look(site.url, width=390, height=844, color_scheme="light", device_scale_factor=2)
+        page = viewer.look(site.url, width=390, height=1160, color_scheme="light", device_scale_factor=2)
         page.screenshot(path=directory / PHONE)
     viewer.close()
     assert viewer.errors == []

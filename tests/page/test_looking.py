@@ -408,6 +408,28 @@ class TestAppearance:
         expect(page.locator("#details")).to_be_in_viewport()
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE
 
+    def test_what_needs_somebody_comes_first_on_a_phone(self, viewer: Viewer, site: Site) -> None:
+        """On the first screen of a phone is who waits; on a wide one it comes after the map. Read aloud, too."""
+        first = "document.getElementById('attention').compareDocumentPosition(document.getElementById('map-card'))"
+        following = 4
+        page = viewer.look(site.url, width=PHONE, height=740)
+        expect(page.locator(".trouble").first).to_be_in_viewport()
+        assert page.evaluate(first) == following
+        page.set_viewport_size({"width": 1440, "height": 900})
+        expect(page.locator("#side #attention")).to_be_visible()
+        assert page.evaluate(first) != following
+
+    def test_ranges_below_each_other_on_a_phone(self, viewer: Viewer, site: Site) -> None:
+        """Each range is as wide as a phone, and its blocks are where they are said to be; so after turning it, too."""
+        tall = 1600  # so that all of the map can be pointed at
+        page = viewer.look(site.url, width=PHONE, height=tall)
+        below = ("worker-1\n10.128.0.0/24", "gpu-1\n10.132.0.0/24", "store-1\n10.144.0.0/25")
+        for width, names in ((PHONE, below), (740, below[:1]), (PHONE, below)):
+            page.set_viewport_size({"width": width, "height": tall})
+            settle(page)
+            found = swept(page)
+            assert [name for name in names if not any(each.startswith(name) for each in found)] == []
+
     def test_a_crowd_fits_a_phone(self, viewer: Viewer, serve: Callable[..., Site]) -> None:
         """Long names, thousands of nodes and a thousand pools do not make it wider."""
         serving = serve(crowd())

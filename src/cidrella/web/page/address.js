@@ -67,7 +67,7 @@ function parseV6(text) {
   return { family: "IPv6", value: BigInt(`0x${digits}`) };
 }
 
-export function formatAddress(family, value) {
+function formatAddress(family, value) {
   return family === "IPv4" ? formatV4(Number(value)) : formatV6(value);
 }
 

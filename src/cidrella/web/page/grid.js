@@ -10,11 +10,17 @@ import { BITS, Prefix } from "./address.js";
 const STEP = 8;
 
 export class Grid {
-  /** The grid of a range whose blocks have this length. */
-  constructor(range, blockLength) {
+  /** The grid of a range whose blocks have this length; a flat one has four times as many columns as rows. */
+  constructor(range, blockLength, flat = false) {
     this.range = range;
+    this.fewer = flat ? 1 : 0;
     const depth = Math.max(blockLength - range.length, 0);
     this.firstStep = depth % STEP || Math.min(STEP, BITS[range.family] - range.length) || STEP;
+  }
+
+  /** Of the bits of a step that are taken, those that say which row; the others say which column. */
+  rowBits(step, taken) {
+    return Math.min(taken, Math.max((step >> 1) - this.fewer, 0));
   }
 
   /** The rectangle of a prefix. One that contains the range, or is the range, is all of it. */
@@ -27,7 +33,7 @@ export class Grid {
       const taken = Math.min(step, left);
       left -= taken;
       const part = Number((index >> BigInt(left)) & ((1n << BigInt(taken)) - 1n));
-      descend(rect, step, taken, part);
+      descend(rect, this.rowBits(step, taken), taken, part);
     }
     return rect;
   }
@@ -39,7 +45,7 @@ export class Grid {
     for (let step = this.firstStep; left > 0; step = STEP) {
       const taken = Math.min(step, left);
       left -= taken;
-      const rowBits = Math.min(taken, step >> 1);
+      const rowBits = this.rowBits(step, taken);
       const columnBits = taken - rowBits;
       const row = inside(y, rowBits);
       const column = inside(x, columnBits);
@@ -53,8 +59,7 @@ export class Grid {
 }
 
 /** Narrow a rectangle to a part of a step: the high bits say which row, the others which column. */
-function descend(rect, step, taken, part) {
-  const rowBits = Math.min(taken, step >> 1);
+function descend(rect, rowBits, taken, part) {
   const columnBits = taken - rowBits;
   rect.h /= 2 ** rowBits;
   rect.w /= 2 ** columnBits;

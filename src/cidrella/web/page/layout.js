@@ -14,7 +14,11 @@ const TALLEST = 1.2;
 const ALIKE_FROM = 40; // tiles in a section
 const LARGE_WITHIN = 3; // bits below the range with the most blocks
 const ABREAST_UP_TO = 12; // tiles in all, for sections to lie side by side
-const ABREAST_WIDTH = 640;
+const NARROW = 640; // pixels: below, sections lie below each other, and a few tiles as well
+const COLUMN_UP_TO = 16; // tiles, in a narrow view
+const COLUMN_SMALL = 56; // pixels of height for a tile with its caption
+const COLUMN_LARGE = 92;
+const COLUMN_LARGE_BITS = 6; // of so many blocks that they need it
 
 /**
  * Put sections of tiles into a viewport. A section is { title, tiles }, a tile has `blockBits`, 0 for Services; each
@@ -24,7 +28,11 @@ const ABREAST_WIDTH = 640;
 export function layout(sections, width, height) {
   for (const section of sections) sizes(section.tiles);
   const all = sections.reduce((sum, section) => sum + section.tiles.length, 0);
-  if (sections.length < 2 || all > ABREAST_UP_TO || width < ABREAST_WIDTH) {
+  if (inOneColumn(all, width)) {
+    column(sections, width, height / columnHeight(sections));
+    return;
+  }
+  if (sections.length < 2 || all > ABREAST_UP_TO || width < NARROW) {
     stack(sections, 0, width, height);
     return;
   }
@@ -36,6 +44,37 @@ export function layout(sections, width, height) {
     stack([section], x, at === sections.length - 1 ? share : share - SECTION_GAP, height);
     x += share;
   });
+}
+
+/** Whether so many tiles lie below each other, each as wide as the view: they are flat then. */
+export function inOneColumn(count, width) {
+  return width < NARROW && count <= COLUMN_UP_TO;
+}
+
+/** The height that a view needs for all of them in one column. */
+export function columnHeight(sections) {
+  const tiles = sections.flatMap((section) => section.tiles);
+  const gaps = sections.length * HEADING + (sections.length - 1) * SECTION_GAP;
+  return tiles.reduce((sum, tile) => sum + tallness(tile), gaps);
+}
+
+function tallness(tile) {
+  return tile.blockBits >= COLUMN_LARGE_BITS ? COLUMN_LARGE : COLUMN_SMALL;
+}
+
+function column(sections, width, stretched) {
+  let y = 0;
+  for (const section of sections) {
+    Object.assign(section, { x: 0, y, heading: HEADING * stretched });
+    y += section.heading;
+    for (const tile of section.tiles) {
+      const height = tallness(tile) * stretched;
+      tile.box = { x: 0, y, w: width, h: height - GAP_MAX / 2 };
+      tile.body = { x: 0, y: y + CAPTION_MAX, w: width, h: tile.box.h - CAPTION_MAX };
+      y += height;
+    }
+    y += SECTION_GAP * stretched;
+  }
 }
 
 function sizes(tiles) {

@@ -21,6 +21,7 @@ import { Voice } from "./voice.js";
 import { ago } from "./words.js";
 
 const AGES = 5000; // milliseconds between looks at how long ago things were
+const NARROW = matchMedia("(max-width: 760px)"); // as in style.css
 const LINKS = { connecting: "Connecting", live: "Live", lost: "Connection lost, trying again" };
 
 const store = new Store();
@@ -72,6 +73,12 @@ function go(thing) {
   details.show(thing);
   map.choose(thing, { near: true });
   map.overlay.focus({ preventScroll: true });
+}
+
+/** On a narrow screen, what needs somebody comes before the map; also for who goes through the page by keyboard. */
+function placeAttention() {
+  if (NARROW.matches) byId("map-card").before(byId("attention"));
+  else byId("side").prepend(byId("attention"));
 }
 
 /** How much of the map the details lie on. */
@@ -146,4 +153,6 @@ setInterval(() => {
   for (const time of document.querySelectorAll("time[data-age]")) setText(time, ago(time.dateTime));
 }, AGES);
 
+NARROW.addEventListener("change", placeAttention);
+placeAttention();
 feed.start();

@@ -3,7 +3,7 @@
 import { Camera } from "./camera.js";
 import { setText } from "./dom.js";
 import { beforeNextFrame } from "./frame.js";
-import { layout } from "./layout.js";
+import { columnHeight, inOneColumn, layout } from "./layout.js";
 import { Painter } from "./paint.js";
 import { Picture } from "./picture.js";
 import { describe, placesOf, thingOf, usedShare } from "./things.js";
@@ -41,7 +41,7 @@ export class MapView {
   /** Everything is new. */
   load() {
     this.palette.assign(poolsByAddress(this.store));
-    this.picture.build(this.store);
+    this.picture.build(this.store, this.flat);
     this.arrange();
   }
 
@@ -59,7 +59,7 @@ export class MapView {
       this.touch(done);
       reshaped = picture.outgrown;
     }
-    if (reshaped) picture.build(store);
+    if (reshaped) picture.build(store, this.flat);
     if (reshaped || picture.takeGrown()) this.arrange();
     else this.annotate();
     const served = done.nodes.filter(([before, after]) => after?.blocks.length && !before?.blocks.length);
@@ -98,6 +98,7 @@ export class MapView {
     this.sections = this.picture.sections;
     const { width, height } = this.size;
     if (width && this.sections.length) {
+      this.stage.style.height = this.flat ? `${columnHeight(this.sections)}px` : "";
       layout(this.sections, width, height);
       if (anchor) this.restore(anchor);
     }
@@ -141,6 +142,11 @@ export class MapView {
     }
   }
 
+  /** Whether the ranges lie below each other. */
+  get flat() {
+    return inOneColumn(this.store.ranges.length, this.size.width);
+  }
+
   resize() {
     const width = this.stage.clientWidth;
     const height = this.stage.clientHeight;
@@ -148,6 +154,7 @@ export class MapView {
     this.size = { width, height };
     this.painter.resize(width, height, window.devicePixelRatio || 1);
     const anchor = this.anchor();
+    if (this.flat !== this.picture.flat) this.picture.build(this.store, this.flat);
     this.camera.resize(width, height);
     this.arrange(anchor);
   }

@@ -26,13 +26,14 @@ class Block {
 }
 
 class Tile {
-  constructor(prefix, blockLength, pools, services) {
+  constructor(prefix, blockLength, pools, services, flat) {
     this.prefix = prefix;
     this.text = prefix.text;
     this.family = prefix.family;
     this.blockLength = Math.max(blockLength, prefix.length);
     this.pools = pools;
     this.services = services;
+    this.flat = flat;
     this.used = null; // the first and the last address in use, for the scope
     this.rest = null; // the strip for what is out of the scope
     this.look(prefix);
@@ -44,7 +45,7 @@ class Tile {
   /** Show this part of it, from now on. */
   look(scope) {
     this.scope = scope;
-    this.grid = new Grid(scope, this.blockLength);
+    this.grid = new Grid(scope, this.blockLength, this.flat);
     this.blockBits = this.pools.length ? this.blockLength - scope.length : 0;
   }
 
@@ -144,6 +145,7 @@ export class Picture {
     this.byService = new Map(); // address → blocks
     this.byPool = new Map(); // name → areas
     this.shape = "";
+    this.flat = false;
     this.grown = false; // tiles came, for which there is no place yet
     this.outgrown = false; // a block came that is out of its tile's scope
   }
@@ -153,13 +155,14 @@ export class Picture {
     return this.shape !== shapeOf(store);
   }
 
-  /** Make all tiles and blocks anew. */
-  build(store) {
+  /** Make all tiles and blocks anew, for tiles that are flat or not. */
+  build(store, flat = this.flat) {
+    this.flat = flat;
     this.shape = shapeOf(store);
     this.byNode.clear();
     this.byService.clear();
     this.byPool.clear();
-    this.tiles = store.ranges.map((range) => makeTile(range, store)).filter(Boolean);
+    this.tiles = store.ranges.map((range) => makeTile(range, store, flat)).filter(Boolean);
     this.sort();
     const nodes = [...store.nodes.values()].map((node) => [node, node.blocks.map(parsePrefix)]);
     for (const prefix of nodes.flatMap(([, prefixes]) => prefixes)) {
@@ -254,7 +257,7 @@ export class Picture {
     const length = Math.min(LOOSE[prefix.family], prefix.length);
     const range = new Prefix(prefix.family, prefix.first, length);
     const inner = this.tiles.filter((tile) => range.overlaps(tile.prefix));
-    const tile = new Tile(inner.length ? prefix : range, prefix.length, [], []);
+    const tile = new Tile(inner.length ? prefix : range, prefix.length, [], [], this.flat);
     this.tiles.push(tile);
     this.sort();
     this.grown = true;
@@ -292,7 +295,7 @@ function inOrder(tiles) {
   return [...tiles.filter((tile) => !tile.services.length), ...tiles.filter((tile) => tile.services.length)];
 }
 
-function makeTile(range, store) {
+function makeTile(range, store, flat) {
   const prefix = parsePrefix(range.range);
   if (!prefix) return null;
   const sizes = range.pools
@@ -300,7 +303,7 @@ function makeTile(range, store) {
     .filter((family) => family.family === range.family)
     .map((family) => family.blockSize);
   const blockLength = sizes.length ? Math.max(...sizes) : BITS[prefix.family];
-  return new Tile(prefix, blockLength, range.pools, range.services);
+  return new Tile(prefix, blockLength, range.pools, range.services, flat);
 }
 
 function shapeOf(store) {

@@ -5,7 +5,6 @@ const KEPT = 200; // events and allocations, each
 export class Store {
   constructor() {
     this.cluster = null;
-    this.families = [];
     this.ranges = [];
     this.serviceRanges = [];
     this.pools = new Map();
@@ -18,7 +17,6 @@ export class Store {
   /** Take in a whole document. */
   replace(state) {
     this.cluster = state.cluster;
-    this.families = state.families;
     this.ranges = state.ranges;
     this.serviceRanges = state.serviceRanges;
     this.pools = new Map(state.pools.map((pool) => [pool.name, pool]));
@@ -33,7 +31,7 @@ export class Store {
    * one may be undefined.
    */
   apply(change) {
-    for (const whole of ["cluster", "families", "ranges", "serviceRanges"]) {
+    for (const whole of ["cluster", "ranges", "serviceRanges"]) {
       if (change[whole]) this[whole] = change[whole];
     }
     const done = {

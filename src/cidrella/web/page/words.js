@@ -54,7 +54,7 @@ export function poolsOf(node) {
   return [...new Set(node.pools)].filter(Boolean).join(", ");
 }
 
-export const NODE_STATES = {
+const NODE_STATES = {
   served: "served",
   pending: "being written",
   waiting: "waiting",
