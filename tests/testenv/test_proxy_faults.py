@@ -330,6 +330,34 @@ class TestAfterForwarding:
         client.close()
         assert last(bench, End.CLIENT_GONE).status == 200
 
+    def test_lost_connections(self, bench: Bench) -> None:
+        """All connections are lost at once: of who waits, of who watches and of who stalls; new ones are welcome."""
+        bench.proxy.add(faults.stall(), path="^/stalled")
+        waiting = [bench.client() for _ in range(3)]
+        for client, path in zip(waiting, ("/watch", "/stalled", "/echo"), strict=True):
+            client.request("GET", path)
+        assert waiting[2].getresponse().read() == b"/echo"
+        watching = waiting[0].getresponse()
+        bench.proxy.wait_for(count=3)
+        bench.proxy.lose_connections()
+        with pytest.raises(IncompleteRead):
+            watching.read()
+        with pytest.raises((RemoteDisconnected, ConnectionResetError)):
+            waiting[1].getresponse()
+        assert bench.ask("/echo").status == 200
+
+    def test_lost_with_a_write_on_the_wire(self, bench: Bench) -> None:
+        """What was sent before the connection was lost still arrives, late as it is."""
+        bench.proxy.add(faults.delay(SHORT, even_if_gone=True))
+        client = bench.client()
+        client.request("PATCH", "/echo", b"late")
+        bench.proxy.wait_for()
+        bench.proxy.lose_connections()
+        with pytest.raises((RemoteDisconnected, ConnectionResetError)):
+            client.getresponse()
+        bench.proxy.wait_for(lambda entry: entry.status == 200)
+        assert bench.standin.seen[0].body == b"late"
+
     @pytest.mark.parametrize("after", [0, 20, len(WATCHED), len(WATCHED) + 1])
     def test_cut_reply(self, bench: Bench, after: int) -> None:
         """A watch is lost after exactly that many bytes, and never ends properly."""
