@@ -38,8 +38,8 @@ class Meta:
 
     seed: int
     seconds: float
-    controllers: tuple[str, ...]
-    """User names of the controllers in the audit log, as "system:serviceaccount:kube-system:cidrella"."""
+    controllers: Mapping[str, str]
+    """The user name of each replica in the audit log, by the replica's name, by which faults call it as well."""
     third_party: str
     """User name of who writes podCIDRs beside them."""
     intents: bool = True

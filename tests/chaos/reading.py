@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 LAST: Final = "chaos-end"
 """The name of the object that is made last in each collection."""
 _SECONDS: Final = 60.0
-_GONE: Final = 410
-_POD_CIDRS: Final = "f:podCIDRs"
 _LASTS: Final[Mapping[str, Json]] = {
     NODES: {"apiVersion": "v1", "kind": "Node"},
     POOLS: {
@@ -79,10 +77,7 @@ def _is_recorded(collection: str, each: Json) -> bool:
 
 def _change(collection: str, kind: str, each: Json) -> Change:
     metadata = each["metadata"]
-    # Who set podCIDRs is all that matters of it, and it is most of an object.
-    owners = [owner for owner in metadata.pop("managedFields", []) if _POD_CIDRS in str(owner.get("fieldsV1"))]
-    if owners:
-        metadata["managedFields"] = owners
+    metadata.pop("managedFields", None)  # long, and of no interest
     return Change(int(metadata["resourceVersion"]), collection, kind, metadata["name"], each)
 
 
