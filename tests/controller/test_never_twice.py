@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -70,11 +71,12 @@ class TestTheText:
         ["{", "7", '{"a": 1}', '"x"', "[[]]", '[["u", "p"]]', '[["u", "p", 7]]', '[["u", "p", "x"]]', "[" * 9**5],
     )
     def test_rubbish(self, text: str) -> None:
-        """Pitfall 27: what somebody wrote by hand is no reason to die, and hides nothing that can be read."""
-        assert decode(text) == []
+        """Pitfall 27: what cannot be read is not taken for nothing, also beside what can be."""
+        with pytest.raises(ValueError, match=r"."):
+            decode(text)
         if text.startswith("[[") and text.endswith("]"):
-            sound = intent("a", "10.0.0.0/24")
-            assert decode(json.dumps([*json.loads(text), *json.loads(encode([sound]))])) == [sound]
+            with pytest.raises(ValueError, match=r"."):
+                decode(json.dumps([*json.loads(encode([intent("a", "10.0.0.0/24")])), *json.loads(text)]))
 
 
 class TestTakingOver:
@@ -171,6 +173,11 @@ async def _settle() -> None:
         await asyncio.sleep(0)
 
 
+def _sent_to(fake: FakeClient) -> list[str]:
+    """The nodes to which something was sent, each as often as that was."""
+    return [body["metadata"]["uid"] for _, body in fake.sent]
+
+
 def _lose(_: str) -> None:
     raise NoAnswerError("lost")
 
@@ -246,6 +253,80 @@ class TestSending:
 
         asyncio.run(scenario())
 
+    def test_no_room_and_nothing_arrived(self) -> None:
+        """N9, pitfall 27: where as much as there is room for was lost on its way, that is sent again, then the rest."""
+
+        async def scenario() -> None:
+            away = True
+
+            def lose(_: str) -> None:
+                if away:
+                    raise NoAnswerError("lost")
+
+            made, fake, _ = office(lose)
+            for each in nodes(MOST + 100):
+                made.see(each)
+            running = begin(made)
+            while len(made.intents) < MOST or len(set(_sent_to(fake))) < MOST:
+                await asyncio.sleep(0.01)
+            away = False
+            async with asyncio.timeout(60):
+                while made.intents.text() or len(set(_sent_to(fake))) < MOST + 100:
+                    await asyncio.sleep(0.01)
+            running.cancel()
+
+        asyncio.run(scenario())
+
+    def test_as_many_inherited_as_there_is_room_for(self) -> None:
+        """Pitfall 27: a successor that inherits as many entries as there may be sends these, then serves the others."""
+
+        async def scenario() -> None:
+            made, fake, _ = office(lambda _: None)
+            fleet = nodes(MOST + 200)
+            for each in fleet:
+                made.see(each)
+            entries = [
+                Intent(each.uid, "p", (Prefix.parse(f"10.{place // 256}.{place % 256}.0/24"),))
+                for place, each in enumerate(fleet[100 : 100 + MOST])
+            ]
+            running = begin(made, *entries)
+            assert len(made.intents) == MOST
+            async with asyncio.timeout(60):
+                while made.intents.text() or len(fake.sent) < len(fleet):
+                    await asyncio.sleep(0.01)
+            blocks = {body["metadata"]["uid"]: body["spec"]["podCIDRs"] for _, body in fake.sent}
+            assert all(blocks[each.uid] == list(map(str, each.blocks)) for each in entries)
+            assert len({block for (block,) in blocks.values()}) == len(fleet)
+            running.cancel()
+
+        asyncio.run(scenario())
+
+    def test_more_held_than_there_is_room_for(self) -> None:
+        """Pitfall 27: what is held keeps nobody from being served, least of all those for whom it is held."""
+
+        async def scenario() -> None:
+            made, fake, _ = office(lambda _: None)
+            made.cluster.add_pool(spec("going", "10.16.0.0/12 /24", terminating=True))
+            fleet = nodes(MOST)
+            for each in fleet:
+                made.see(each)
+            entries = (
+                Intent(each.uid, "going", (Prefix.parse(f"10.{16 + place // 256}.{place % 256}.0/24"),))
+                for place, each in enumerate(fleet)
+            )
+            running = begin(made, *entries)
+            assert made.cluster.holds_count == MOST
+            async with asyncio.timeout(60):
+                while len(fake.sent) < MOST:
+                    await asyncio.sleep(0.01)
+            assert len(decode(made.intents.text() or "")) == MOST  # no watch has told of any yet
+            for each in fleet:
+                made.see(replace(each, pod_cidrs=tuple(map(str, made.cluster.decide(each).blocks)), pool="p"))
+            assert made.intents.text() == ""
+            running.cancel()
+
+        asyncio.run(scenario())
+
     def test_a_refusal_takes_it_back(self) -> None:
         """N9: what was definitely refused is not in the Lease any more, unless an earlier PATCH may still land."""
         for doubtful in (False, True):
@@ -282,6 +363,59 @@ class TestSending:
             assert fake.sent == []
             assert made.intents.text() == ""
             assert made.allocation.waiting == {"n"}
+            running.cancel()
+
+        asyncio.run(scenario())
+
+    @pytest.mark.parametrize("how", ["gone", "made anew", "of Services"])
+    def test_a_block_that_nobody_may_give_before_it_is_sent(self, how: str) -> None:
+        """S6, P7, A7: a pool torn away, one made anew with other ranges, a new service range: none of that is sent."""
+
+        async def scenario() -> None:
+            made, fake, lease = office(lambda _: None)
+            running = begin(made)
+            lease.open.clear()
+            made.see(node("n"))
+            await _settle()
+            if how == "of Services":
+                made.cluster.add_service_range(Prefix.parse("10.0.0.0/24"), "services")
+            else:
+                made.cluster.remove_pool("p")
+            if how == "made anew":
+                made.cluster.add_pool(spec("p", "10.64.0.0/12 /24"))
+            lease.open.set()
+            while not made.allocation.waiting and not fake.sent:
+                await asyncio.sleep(0.01)
+            given = [body["spec"]["podCIDRs"] for _, body in fake.sent]
+            assert given == {"gone": [], "made anew": [["10.64.0.0/24"]], "of Services": [["10.0.1.0/24"]]}[how]
+            running.cancel()
+
+        asyncio.run(scenario())
+
+    def test_what_is_held_may_be_given_after_all(self) -> None:
+        """N4, pitfall 27: a node that waits gets what is held for it once it could be given; nobody else does.
+
+        Its block had another holder when the lease was taken, and was the pool's last.
+        """
+
+        async def scenario() -> None:
+            made, fake, lease = office(_lose)
+            made.cluster.remove_pool("p")
+            made.cluster.add_pool(spec("p", "10.0.0.0/24 /24"))
+            made.see(node("other", has="10.0.0.0/25"))
+            for name in ("a", "b"):
+                made.see(node(name))
+            running = begin(made, intent("b", "10.0.0.0/24"))
+            while made.allocation.waiting != {"a", "b"}:
+                await asyncio.sleep(0.01)
+            made.lose("other")
+            made.allocation.wake()
+            await _settle()
+            assert set(_sent_to(fake)) == {"uid of b"}
+            assert decode(made.intents.text() or "") == [intent("b", "10.0.0.0/24")]
+            assert made.cluster.holds_count == 0
+            assert lease.writes == []  # where it stood, it stands
+            assert not await made.allocation.finish(0)
             running.cancel()
 
         asyncio.run(scenario())
