@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from tests.real.rbac import account_token, apply_deploy
+from tests.real.rbac import NAMESPACE, account_token, controller_account
 from tests.real.site import FINALIZER, POOLS, UNINITIALIZED, condition, eventually
 from tests.testenv.api import kubeconfig
-from tests.testenv.audit import assert_pod_cidrs_written_once
+from tests.testenv.audit import assert_pod_cidrs_written_once, writes
 from tests.testenv.client import ApiError
 from tests.testenv.faults import answer, cut, cut_reply, delay, delay_reply, html, reset, server_error, swallow
 from tests.testenv.nodes import NODES, assert_no_overlap
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from tests.testenv.client import Json
     from tests.testenv.faults import Fault
 
-USER = "system:serviceaccount:kube-system:cidrella"
+ACCOUNT = "writer"
+"""An account of its own: what the audit log has of it was sent here, and nowhere is a node given a second block."""
+USER = f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}"
 AT_ONCE = 5.0
 """Seconds. A machine with time to spare takes a tenth of a second; this is for one that has none."""
 
@@ -35,7 +37,7 @@ AT_ONCE = 5.0
 @pytest.fixture
 def proxy(cluster: Api) -> Iterator[FaultProxy]:
     """What stands between the controller and the API server."""
-    apply_deploy(cluster)
+    controller_account(cluster, ACCOUNT)
     serving = cluster.authority.server("fault-proxy")
     with FaultProxy(
         cluster.server, certificate=serving.certificate, key=serving.key, ca=cluster.authority.certificate
@@ -76,14 +78,16 @@ def test_writes_with_unknown_outcome(proxy: FaultProxy, site: Site) -> None:
         "html": html(502),
         "cut": cut(),
     }
-    for name, fault in faults.items():
-        proxy.add(fault, method="PATCH", path=f"{one}{name}$", nth=range(1, 3))
+    rules = [
+        proxy.add(fault, method="PATCH", path=rf"{one}{name}\b", nth=range(1, 3)) for name, fault in faults.items()
+    ]
     for fault in (swallow(), server_error(), delay(1.3, even_if_gone=True), reset()):
         proxy.add(fault, method="PATCH", path="^/api/v1/nodes/many-", probability=0.2)
     names = [f"one-{name}" for name in faults] + [f"many-{number}" for number in range(25)]
     for name in names:
         site.create_node(name)
     given = site.wait_served(*names, seconds=60)
+    assert all(rule.hits for rule in rules)
     eventually(lambda: replica.metric("cidrella_writes_in_flight") == 0)
     taken = len({block for blocks in given.values() for block in blocks})
     assert taken == len(names)
@@ -92,7 +96,7 @@ def test_writes_with_unknown_outcome(proxy: FaultProxy, site: Site) -> None:
         site.admin.delete(f"{NODES}/{name}")
     _at_rest(site, "pods", 64 - taken + len(names[::2]))
     assert_no_overlap(site.admin.items(NODES))
-    assert_pod_cidrs_written_once(site.cluster.audit_log, USER)
+    _assert_written_once(site)
 
 
 def test_writes_that_land_late(proxy: FaultProxy, site: Site) -> None:
@@ -130,7 +134,7 @@ def test_writes_that_land_late(proxy: FaultProxy, site: Site) -> None:
     assert site.blocks("taken") == ["10.1.3.0/24"]
     assert site.blocks("again") == ["10.2.0.0/24"]
     assert_no_overlap(site.admin.items(NODES))
-    assert_pod_cidrs_written_once(site.cluster.audit_log, USER)
+    _assert_written_once(site)
 
 
 def test_pool_deleted_under_a_write(proxy: FaultProxy, site: Site) -> None:
@@ -202,6 +206,12 @@ def _may_write(site: Site, name: str) -> bool:
     return True
 
 
+def _assert_written_once(site: Site) -> None:
+    """No node was ever sent other blocks than the first, by what the API server says it was asked."""
+    assert writes(site.cluster.audit_log, USER, "nodes")
+    assert_pod_cidrs_written_once(site.cluster.audit_log, USER)
+
+
 def _at_rest(site: Site, pool: str, free: int) -> None:
     """Wait until a pool's status says that so many blocks are free."""
     found: list[Json] = []
@@ -216,7 +226,7 @@ def _at_rest(site: Site, pool: str, free: int) -> None:
 def _through(proxy: FaultProxy, site: Site) -> Path:
     """A kubeconfig for the controller's account whose requests take the way through a proxy."""
     path = site.directory / "through-proxy.kubeconfig"
-    user = {"token": account_token(site.cluster)}
+    user = {"token": account_token(site.cluster, ACCOUNT)}
     path.write_text(yaml.safe_dump(kubeconfig(proxy.url, site.cluster.authority.certificate, user)))
     return path
 
