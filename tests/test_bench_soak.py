@@ -1,0 +1,242 @@
+"""The parts of `make soak` that compute something: what grew has to be found, and what did not must not be."""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from bench.cluster_usage import Memory, descriptors, memory, parse_memory
+from bench.soak import progress, read_options, rest_after
+from bench.soak_samples import ReplicaSample, Rest, Sample, Spread, lease_sizes, read_series, spread, written
+from bench.soak_verdict import Figures, Plan, judge, rate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PLAN = Plan(1200.0, 10.0)
+OWN = ReplicaSample(
+    leads=True,
+    memory=Memory(50.0, 40.0, 30.0),
+    threads=3,
+    descriptors=20.0,
+    sockets=10.0,
+    sockets_most=12,
+    queue=1.0,
+    waiting=7.0,
+    in_flight=1.0,
+)
+BEFORE = Rest(created=0, served=0, intents_bytes=0, sockets={"one": 8})
+AFTER = Rest(created=12_000, served=12_000, intents_bytes=0, sockets={"one": 8})
+
+
+def sample(at: float) -> Sample:
+    """One of a soak in which nothing grows."""
+    return Sample(
+        at=at,
+        nodes=157,
+        created=int(10 * at),
+        served=int(10 * at),
+        events=60,
+        events_written=int(at),
+        lease_writes=int(10 * at),
+        lease=Spread(890, 892, 990),
+        intents=Spread(90, 92, 190),
+        objects={"nodes": 157},
+        replicas={"one": OWN},
+    )
+
+
+def soak(change: Callable[[Sample, float], Sample] = lambda each, _: each, plan: Plan = PLAN) -> list[Sample]:
+    """All samples of a soak; `change` says what is different, by how far it has come."""
+    count = round(plan.seconds / plan.period)
+    made = [sample((number + 1) * plan.period) for number in range(count)]
+    return [change(each, each.at / plan.seconds) for each in made]
+
+
+def own(each: Sample, **changed: object) -> Sample:
+    """The same with another replica in it."""
+    return replace(each, replicas={"one": replace(OWN, **changed)})  # type: ignore[arg-type]
+
+
+def broken(samples: list[Sample], before: Rest = BEFORE, after: Rest = AFTER, plan: Plan = PLAN) -> list[str]:
+    """What is found to be broken."""
+    return [each.name for each in judge(plan, samples, before, after) if not each.kept]
+
+
+class TestPlan:
+    """Which samples are compared."""
+
+    def test_twenty_minutes(self) -> None:
+        """Minutes 5 to 8 with the last three, twelve samples each."""
+        first, last, warm = PLAN.parts(soak())
+        assert [each.at for each in first] == [300 + 15 * number for number in range(1, 13)]
+        assert [each.at for each in last] == [1020 + 15 * number for number in range(1, 13)]
+        assert len(warm) == 60
+
+    def test_longer(self) -> None:
+        """A longer soak has no longer windows."""
+        plan = Plan(3600.0, 10.0)
+        assert (plan.warm_up, plan.window, plan.period) == (300, 180, 15)
+
+    def test_shorter(self) -> None:
+        """A shorter one has shorter windows, apart from each other, with as many samples in each."""
+        plan = Plan(120.0, 10.0)
+        assert (plan.warm_up, plan.window, plan.period) == pytest.approx((30, 18, 1.5))
+        first, last, _ = plan.parts(soak(plan=plan))
+        assert first[-1].at < last[0].at
+        assert min(len(first), len(last)) >= 11
+
+
+class TestVerdicts:
+    """What grows is found, by its name; what does not is not."""
+
+    def test_nothing_grew(self) -> None:
+        """Everything is looked at, and kept."""
+        assert broken(soak()) == []
+        assert [each.name for each in judge(PLAN, soak(), BEFORE, AFTER)] == [
+            "one: memory, MB",
+            "one: open connections",
+            "one: open files and connections",
+            "Lease, least bytes",
+            "events there are",
+            "events written a second",
+            "at rest: bytes of intents in the Lease",
+            "at rest: one: open connections",
+            "nodes created a second",
+            "of the nodes that came, got a block",
+        ]
+
+    @pytest.mark.parametrize(("megabytes", "found"), [(5.0, ["one: memory, MB"]), (2.5, [])])
+    def test_memory(self, megabytes: float, found: list[str]) -> None:
+        """A steady growth of a tenth over the whole time is more than 5 % from one window to the other."""
+        samples = soak(lambda each, share: own(each, memory=Memory(50 + megabytes * share, 0, 0)))
+        assert broken(samples) == found
+
+    def test_memory_of_the_warm_up(self) -> None:
+        """What grows before the first window, and then no more, is what a warm-up is for."""
+        samples = soak(lambda each, share: own(each, memory=Memory(50 if share > 0.25 else 200 * share, 0, 0)))
+        assert broken(samples) == []
+
+    def test_a_peak_is_shown(self) -> None:
+        """One sample that stands out breaks nothing, and is told."""
+        samples = soak(lambda each, _: own(each, memory=Memory(80 if each.at == 600 else 50, 0, 0)))
+        (verdict,) = [each for each in judge(PLAN, samples, BEFORE, AFTER) if "memory" in each.name]
+        assert verdict.found == Figures(50, 50, 80)
+        assert verdict.kept
+        assert verdict.held_to == "at most 52.5"
+
+    def test_connections(self) -> None:
+        """One that is left open every three minutes is found, files alike; one more or less is none."""
+        samples = soak(lambda each, share: own(each, sockets=10 + int(7 * share), descriptors=20 + int(7 * share)))
+        assert broken(samples) == ["one: open connections", "one: open files and connections"]
+        assert broken(soak(lambda each, _: own(each, sockets=10 + int(each.at) % 2))) == []
+
+    def test_lease(self) -> None:
+        """Entries that stay lift the least of it; many that come and go do not."""
+        samples = soak(lambda each, share: replace(each, lease=Spread(890 + 100 * share, 1500, 3000)))
+        assert broken(samples) == ["Lease, least bytes"]
+        assert broken(soak(lambda each, share: replace(each, lease=Spread(890, 892 + 500 * share, 9000 * share)))) == []
+
+    def test_events(self) -> None:
+        """More of them, and more of them a second."""
+        assert broken(soak(lambda each, share: replace(each, events=60 + int(20 * share)))) == ["events there are"]
+        faster = soak(lambda each, share: replace(each, events_written=int(each.at * (1 + share))))
+        assert broken(faster) == ["events written a second"]
+
+    def test_at_rest(self) -> None:
+        """An entry that is left in the Lease, and connections that nobody closes."""
+        left = replace(AFTER, intents_bytes=70, sockets={"one": 11})
+        assert broken(soak(), after=left) == [
+            "at rest: bytes of intents in the Lease",
+            "at rest: one: open connections",
+        ]
+
+    def test_another_load_than_was_meant(self) -> None:
+        """A soak with fewer nodes, or with nodes that nobody serves, shows nothing, and says so."""
+        slow = soak(lambda each, _: replace(each, created=int(8 * each.at)))
+        assert broken(slow) == ["nodes created a second"]
+        assert broken(soak(), after=replace(AFTER, served=11_000)) == ["of the nodes that came, got a block"]
+
+
+def test_rate() -> None:
+    """By the time between samples, not by their number."""
+    one, other = replace(sample(10), created=100), replace(sample(40), created=400)
+    assert rate([one, sample(20), other], lambda each: each.created) == 10
+
+
+def test_what_is_left_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What goes by itself a little later is not held against anybody; what does not go is told in the end."""
+    monkeypatch.setattr("bench.soak.LOOK_EVERY", 0)
+    left = replace(AFTER, sockets={"one": 9})
+    asked = iter([left, replace(AFTER, intents_bytes=9), AFTER])
+    assert rest_after(lambda: next(asked), BEFORE) == AFTER
+    monkeypatch.setattr("bench.soak.PATIENCE", 0)
+    assert rest_after(lambda: left, BEFORE) == left
+
+
+def test_lease_sizes() -> None:
+    """The whole object, and the annotation alone."""
+    assert lease_sizes({"metadata": {}}) == (15, 0)
+    assert lease_sizes({"metadata": {"annotations": {"cidrella.dev/intents": "[[1]]"}}})[1] == 5
+
+
+def test_series_of_the_api_server() -> None:
+    """Writes that were granted, of one kind, by verb; neither refusals nor what looks alike."""
+    text = "\n".join(
+        [
+            "# TYPE apiserver_request_total counter",
+            'apiserver_request_total{code="201",resource="events",verb="POST"} 5',
+            'apiserver_request_total{code="200",resource="events",verb="PATCH"} 1.2e+01',
+            'apiserver_request_total{code="409",resource="events",verb="POST"} 100',
+            'apiserver_request_total{code="200",resource="leases",verb="PATCH"} 1000',
+            'apiserver_request_total{code="200",resource="events",verb="LIST"} 10000',
+            'another_request_total{code="200",resource="events",verb="POST"} 100000',
+        ]
+    )
+    series = read_series(text)
+    assert written(series, "events", {"POST", "PATCH"}) == 17
+    assert written(series, "leases", {"PATCH"}) == 1000
+
+
+def test_spread() -> None:
+    """The least, the median, the most."""
+    assert spread([3, 1, 9, 2, 4]) == (1, 3, 9)
+
+
+def test_memory_in_megabytes() -> None:
+    """RSS, PSS, and what is private, out of what the kernel gives in KiB."""
+    lines = ["5-6 ---p 0 0 0 [rollup]", "Rss: 1000 kB", "Pss: 500 kB", "Pss_Dirty: 7 kB"]
+    lines += ["Private_Clean: 100 kB", "Private_Dirty: 150 kB"]
+    assert parse_memory("\n".join(lines)) == (1.024, 0.512, 0.256)
+
+
+def test_this_process() -> None:
+    """The kernel's files have the form that is expected, and a connection is told from a file."""
+    assert 5 < memory(os.getpid()).resident < 1e5
+    before = descriptors(os.getpid())
+    with socket.socket(), Path(os.devnull).open():
+        after = descriptors(os.getpid())
+    assert (after.all - before.all, after.sockets - before.sockets) == (2, 1)
+
+
+def test_progress() -> None:
+    """A line on how far it is, and what it looks like."""
+    line = progress(PLAN, soak()[:2])
+    assert line.startswith(
+        "0:30 of 20:00 | 300 nodes came, 300 served, 157 there | one (leads) 50.0 MB, 10 connections"
+    )
+    assert "10.0 Lease writes a second" in line
+
+
+def test_options(capsys: pytest.CaptureFixture[str]) -> None:
+    """Twenty minutes at ten a second unless told otherwise; what makes no sense is refused, with the reason."""
+    options = read_options([])
+    assert (options.minutes, options.rate) == (20, 10)
+    for wrong in (["--minutes", "0.5"], ["--rate", "0"], ["--rate", "1000"], ["--minutes", "nan"]):
+        with pytest.raises(SystemExit, match="2"):
+            read_options(wrong)
+        assert wrong[0] in capsys.readouterr().err
