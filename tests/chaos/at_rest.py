@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tests.chaos.blocks import Block, block, count_touched
+from tests.chaos.blocks import Block, block, count_touched, meet
 from tests.chaos.broken import Broken
 from tests.chaos.history import CONFIGS, LEASE_NAME, LEASES, NODES, POOLS
 from tests.chaos.past import POOL_ANNOTATION, intents
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from tests.chaos.history import History, Rest
+    from tests.chaos.past import Intent
     from tests.testenv.client import Json
 
 UNINITIALIZED: Final = "node.cloudprovider.kubernetes.io/uninitialized"
@@ -30,6 +31,7 @@ _EXACT: Final = 1 << 50
 @dataclass(frozen=True, slots=True)
 class _Node:
     name: str
+    uid: str
     labels: Mapping[str, str]
     blocks: tuple[Block, ...]
     annotation: str
@@ -38,13 +40,27 @@ class _Node:
 
 
 class _Rest:
-    """What there was, read."""
+    """What there was, read.
+
+    Blocks that may yet be written to a node and could not be given to it any more are *held*: nobody is given them, and
+    they count towards their pools like those that nodes have. That ends with the node, or when it has blocks.
+    """
 
     def __init__(self, rest: Rest, service_ranges: tuple[str, ...]) -> None:
         self.nodes = [_read_node(each) for each in rest.objects[NODES].values()]
         self.pools = [read_pool(kind, each) for kind in (POOLS, CONFIGS) for each in rest.objects[kind].values()]
+        lease = rest.objects[LEASES].get(LEASE_NAME)
+        self.intents = intents(lease) if lease else []
         self._taken = [given for node in self.nodes for given in node.blocks] + [block(each) for each in service_ranges]
+        self.held = [each for each in self.intents if self._is_held(each)]
+        self._taken += [given for each in self.held for given in each.blocks]
         self._free: dict[Range, int] = {}
+
+    def _is_held(self, intent: Intent) -> bool:
+        """Whether an entry is of a node without blocks, and could not be given to it."""
+        waiting = any(node.uid == intent.uid and not node.blocks for node in self.nodes)
+        giving = {pool.name for pool in self.pools if pool.gives}
+        return waiting and (not giving.issuperset(intent.pools) or meet(intent.blocks, self._taken))
 
     def free(self, given: Range) -> int:
         """How many blocks of a range could be given (A8)."""
@@ -53,14 +69,16 @@ class _Rest:
         return self._free[given]
 
     def users(self, pool: Pool) -> list[str]:
-        """The nodes with a block that counts towards a pool (P3)."""
+        """The nodes with a block that counts towards a pool, or may yet have one (P3)."""
+        uses = [(node.name, node.blocks, tuple(node.annotation.split(","))) for node in self.nodes]
+        uses += [(each.uid, each.blocks, each.pools) for each in self.held]
         return [
-            node.name for node in self.nodes if any(self._counts_towards(each, node) == pool for each in node.blocks)
+            name for name, blocks, pools in uses if any(self._counts_towards(each, pools) == pool for each in blocks)
         ]
 
-    def _counts_towards(self, given: Block, node: _Node) -> Pool | None:
+    def _counts_towards(self, given: Block, named: tuple[str, ...]) -> Pool | None:
         around = {pool.name: pool for pool in self.pools if any(each.around.contains(given) for each in pool.ranges)}
-        for name in node.annotation.split(","):
+        for name in named:
             if name in around:
                 return around[name]
         of_its_size = [pool for pool in around.values() if any(each.gives(given) for each in pool.ranges)]
@@ -68,11 +86,7 @@ class _Rest:
 
     def could_get(self, node: _Node) -> list[str]:
         """The pools that could serve a node: one that gives alone, or one of each family (S4, K3)."""
-        giving = [
-            pool
-            for pool in self.pools
-            if pool.guarded and not pool.terminating and pool.selects(node.name, node.labels)
-        ]
+        giving = [pool for pool in self.pools if pool.gives and pool.selects(node.name, node.labels)]
         with_room = [pool for pool in giving if all(self.free(each) for each in pool.ranges)]
         alone = [pool.name for pool in with_room if not pool.one_family]
         families = {pool.ranges[0].around.version for pool in giving if pool.one_family}
@@ -89,9 +103,14 @@ def at_rest(history: History) -> Iterator[Broken]:
     yield from _unserved(found)
     yield from _undeletable(found)
     yield from _leaks(found, history.rest)
-    lease = history.rest.objects[LEASES].get(LEASE_NAME)
-    for uid, blocks in intents(lease) if lease else ():
-        yield Broken("intent-left", None, f"{' and '.join(map(str, blocks))} for {uid} still stand in the Lease")
+    yield from _intents_left(found)
+
+
+def _intents_left(found: _Rest) -> Iterator[Broken]:
+    """Pitfall 27: at rest nothing may yet be written, but for what is held for nodes that nothing can be given."""
+    for each in found.intents:
+        if each not in found.held:
+            yield Broken("intent-left", None, f"{' and '.join(map(str, each.blocks))} for {each.uid}")
 
 
 def _unserved(found: _Rest) -> Iterator[Broken]:
@@ -140,6 +159,7 @@ def _read_node(obj: Json) -> _Node:
     taints = [taint["key"] for taint in spec.get("taints", [])]
     return _Node(
         name=metadata["name"],
+        uid=metadata["uid"],
         labels=metadata.get("labels", {}),
         blocks=tuple(block(text) for text in spec.get("podCIDRs", [])),
         annotation=metadata.get("annotations", {}).get(POOL_ANNOTATION, ""),

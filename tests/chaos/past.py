@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tests.chaos.allowance import Clock
 from tests.chaos.blocks import Block, block
@@ -22,6 +22,14 @@ POOL_ANNOTATION: Final = "cidrella.dev/pool"
 INTENTS_ANNOTATION: Final = "cidrella.dev/intents"
 
 Blocks = tuple[Block, ...]
+
+
+class Intent(NamedTuple):
+    """An entry in the Lease: blocks of pools that may yet be written to a node."""
+
+    uid: str
+    pools: tuple[str, ...]
+    blocks: Blocks
 
 
 @dataclass(slots=True)
@@ -187,7 +195,7 @@ class Past:
             life.terminating = change.revision
 
     def _lease(self, change: Change) -> None:
-        entries = [] if change.type == DELETED else intents(change.object)
+        entries = [] if change.type == DELETED else [(each.uid, each.blocks) for each in intents(change.object)]
         before = set(self.leases[-1][1]) if self.leases else set()
         for entry in set(entries) - before:
             self.records.setdefault(entry, []).append(Record(change.revision, self._only(change.revision)))
@@ -196,7 +204,10 @@ class Past:
         self.leases.append((change.revision, entries))
 
 
-def intents(lease: Json) -> list[tuple[str, Blocks]]:
-    """What the Lease says may yet be written: uids and blocks."""
+def intents(lease: Json) -> list[Intent]:
+    """What the Lease says may yet be written."""
     text = lease["metadata"].get("annotations", {}).get(INTENTS_ANNOTATION, "")
-    return [(uid, tuple(block(each) for each in blocks)) for uid, _, *blocks in (json.loads(text) if text else [])]
+    return [
+        Intent(uid, tuple(pools.split(",")), tuple(block(each) for each in blocks))
+        for uid, pools, *blocks in (json.loads(text) if text else [])
+    ]

@@ -52,6 +52,11 @@ class Pool:
     """Whether it has a finalizer, before which it gives nothing (P1)."""
     terminating: bool
 
+    @property
+    def gives(self) -> bool:
+        """Whether it may hand out blocks at all (S6, P1)."""
+        return self.guarded and not self.terminating
+
     def selects(self, name: str, labels: Mapping[str, str]) -> bool:
         """Whether it is for a node of this name and labels. One without a selector is for every node (S2)."""
         if self.one_family:

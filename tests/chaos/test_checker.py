@@ -505,6 +505,34 @@ def test_intent_left(story: Story) -> None:
     assert broken(story.history()) == {"intent-left"}
 
 
+def test_held_for_a_node_that_nothing_can_be_given(story: Story) -> None:
+    """P3: what may yet be written counts as used: no leak, and the pool stays as long as the node waits for it."""
+    story.node("b")
+    story.record("b", "pool", "10.0.1.0/24")
+    story.gone(NODES, "a")
+    story.delete(POOLS, "pool")
+    story.pool("other", ipv4="10.0.0.0/23", nodeSelector=_selects("zone", "Exists"))
+    counts = {("pool", "10.0.0.0/21"): (7, 8), ("other", "10.0.0.0/23"): (1, 2)}
+    assert check(story.history(counts)) == []
+    assert broken(story.history({**counts, ("other", "10.0.0.0/23"): (2, 2)})) == {"leak"}
+
+
+@pytest.mark.parametrize("why", ["it could be given", "the node has others", "the node is gone", "another has room"])
+def test_held_without_need(story: Story, why: str) -> None:
+    """P2, N4: what could be given to a node, or can be written to it no more, has no place in the Lease."""
+    story.node("b")
+    story.record("b", "pool", "10.0.1.0/24")
+    if why != "it could be given":
+        story.delete(POOLS, "pool")
+    if why == "the node has others":
+        story.seize("b", "10.9.0.0/24")
+    elif why == "the node is gone":
+        story.gone(NODES, "b")
+    elif why == "another has room":
+        story.pool("other", ipv4="10.1.0.0/24")
+    assert broken(story.history()) >= ({"unserved"} if why == "another has room" else {"intent-left"})
+
+
 def test_unserved(story: Story) -> None:
     """N4: a node without a block is flagged while a pool has one for it."""
     story.node("b")
