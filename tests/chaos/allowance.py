@@ -3,7 +3,8 @@
 A controller learns from watches, a moment after the fact. Between the moment at which something happened and the moment
 at which a replica acted as if it had not, no more than `ALLOWANCE` seconds may have passed in which nothing was wrong:
 neither with the cluster nor with that replica. A fault goes on for `RECOVERY` seconds after it ended, which is what it
-takes to connect again and to catch up. Faults of other replicas excuse nothing.
+takes to connect again and to catch up. Faults of other replicas excuse nothing. An API server that takes longer than
+`SLOW` seconds to answer a write is a fault of the cluster, though nobody brought it about: so is a busy machine.
 
 Revisions have no times of their own. The API server answered each write after its revision came to be, so the earliest
 answer that tells of a revision or of a later one is when it had happened at the latest. Taking that as the beginning,
@@ -16,11 +17,14 @@ import math
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Final
 
+from tests.chaos.history import Fault
+
 if TYPE_CHECKING:
     from tests.chaos.history import History
 
 ALLOWANCE: Final = 3.0
 RECOVERY: Final = 3.0
+SLOW: Final = 1.0
 
 
 class Clock:
@@ -39,7 +43,12 @@ class Clock:
             if each.revision is not None:
                 # A write that changed nothing is answered with the revision that was there: the first is what made it.
                 self._received[each.revision] = min(each.received, self._received.get(each.revision, math.inf))
-        self._faults = sorted(history.faults, key=lambda fault: fault.begin)
+        slow = [
+            Fault("slow", each.received, each.answered)
+            for each in history.writes
+            if each.answered - each.received > SLOW
+        ]
+        self._faults = sorted((*history.faults, *slow), key=lambda fault: fault.begin)
 
     def latest(self, revision: int) -> float:
         """When a revision had come to be, at the latest; never, as far as is known, after the last write."""

@@ -1,4 +1,4 @@
-"""What must hold of every block that is given: `overlap`, `rewritten`, `outside`, `unguarded`, `terminating`."""
+"""What must hold of all that is given: `overlap`, `rewritten`, `outside`, `unguarded`, `terminating`, `half`."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def _may_overlap(past: Past, life: NodeLife, earlier: Grant) -> bool:
         return True
     if earlier.ours:
         return False
-    revision, at, replica = past.decided(life, life.grant)
-    return revision < earlier.revision or past.clock.excuses(replica, past.clock.latest(earlier.revision), at)
+    _, at, replica = past.decided(life, life.grant)
+    return past.clock.excuses(replica, past.clock.latest(earlier.revision), at)
 
 
 def rewritten(past: Past) -> Iterator[Broken]:
@@ -111,7 +111,32 @@ def _fits(pool: PoolLife, life: NodeLife, grant: Grant) -> bool:
     """Whether a pool gives one block of each of its families, and at some time gave to such a node."""
     whole = all(sum(each.gives(given) for given in grant.blocks) == 1 for each in pool.ranges)
     so_far = [each for revision, each in pool.versions if revision < grant.revision]
-    return whole and any(each.selects(life.name, labels) for each in so_far for labels in life.labels)
+    return whole and any(each.selects(life.name, labels) for each in so_far for _, labels in life.labels)
+
+
+def half(past: Past) -> Iterator[Broken]:
+    """K3: from configs a node gets one block of each family for which one applies, if that was known at the time."""
+    configs = [each for lives in past.pools.values() for each in lives if each.versions[0][1].one_family]
+    for life in past.nodes.values():
+        if life.grant is None or not life.grant.ours or not all(name.startswith("ccc/") for name in life.grant.pools):
+            continue
+        revision, at, replica = past.decided(life, life.grant)
+        families = {each.version for each in life.grant.blocks}
+        for config in configs:
+            since = _applied_since(config, life, revision)
+            missing = config.ranges[0].around.version not in families
+            if missing and since is not None and not past.clock.excuses(replica, past.clock.latest(since), at):
+                text = f"{life.name} got {_texts(life.grant.blocks)} alone, though {config.versions[0][1].name} applied"
+                yield Broken("half", life.grant.revision, f"{text} since {since}")
+
+
+def _applied_since(pool: PoolLife, life: NodeLife, revision: int) -> int | None:
+    """Since when a pool had been for a node, and gave, at a revision; None if that was not so."""
+    if pool.guarded is None or pool.guarded >= revision or (pool.terminating or revision) < revision:
+        return None
+    changed, version = [each for each in pool.versions if each[0] < revision][-1]
+    labelled, labels = [each for each in life.labels if each[0] < revision][-1]
+    return max(pool.guarded, changed, labelled) if version.selects(life.name, labels) else None
 
 
 def _in_time(past: Past, life: NodeLife, grant: Grant, pool: PoolLife, got: str) -> Iterator[Broken]:

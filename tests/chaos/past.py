@@ -53,8 +53,8 @@ class NodeLife:
     uid: str
     name: str
     born: int
-    labels: list[Mapping[str, str]] = field(default_factory=list)
-    """All that it had, one after another, until it was given blocks."""
+    labels: list[tuple[int, Mapping[str, str]]] = field(default_factory=list)
+    """All that it had, each since a revision, until it was given blocks."""
     grant: Grant | None = None
     gone: int | None = None
 
@@ -152,8 +152,8 @@ class Past:
             return
         blocks = tuple(block(text) for text in change.object["spec"].get("podCIDRs", []))
         labels = metadata.get("labels", {})
-        if life.grant is None and (not life.labels or life.labels[-1] != labels):
-            life.labels.append(labels)
+        if life.grant is None and (not life.labels or life.labels[-1][1] != labels):
+            life.labels.append((change.revision, labels))
         if blocks and life.grant is None:
             life.grant = self._grant(change, blocks)
         elif life.grant is not None and blocks != life.grant.blocks:

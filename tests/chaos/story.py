@@ -71,11 +71,14 @@ class Story:
         if guarded:
             self.guard(POOLS, name)
 
-    def config(self, name: str, cidr: str, size: int, labels: Mapping[str, str] | None = None) -> None:
+    def config(
+        self, name: str, cidr: str, size: int, labels: Mapping[str, str] | None = None, *, guarded: bool = True
+    ) -> None:
         """A ClusterCIDRConfig comes, and is guarded."""
         selector = {"nodeSelector": {"matchLabels": dict(labels)}} if labels else {}
         self._put(CONFIGS, name, {"metadata": {}, "spec": {"cidr": cidr, "perNodeMaskSize": size, **selector}}, ADMIN)
-        self.guard(CONFIGS, name)
+        if guarded:
+            self.guard(CONFIGS, name)
 
     def guard(self, collection: str, name: str) -> None:
         """A pool gets its finalizer."""

@@ -9,7 +9,7 @@ import dataclasses
 
 import pytest
 
-from tests.chaos.allowance import ALLOWANCE, RECOVERY
+from tests.chaos.allowance import ALLOWANCE, RECOVERY, SLOW
 from tests.chaos.blocks import block, count_touched
 from tests.chaos.checker import check
 from tests.chaos.history import CONFIGS, LEASES, NODES, POOLS, History
@@ -199,6 +199,19 @@ def test_sound_moments_between_faults_add_up(story: Story) -> None:
     assert broken(story.history()) == {"overlap"}
 
 
+@pytest.mark.parametrize(("took", "flagged"), [(SLOW - 0.1, True), (LONG, False)])
+def test_a_slow_api_server_excuses(story: Story, took: float, flagged: bool) -> None:
+    """O6: a cluster in which a write takes seconds need not have told anybody."""
+    story.node("b")
+    story.node("c")
+    story.seize("b", "10.0.1.0/24")
+    story.relabel("b", {"zone": "a"})
+    story.writes[-1] = dataclasses.replace(story.writes[-1], answered=story.now + took, revision=None)
+    story.wait(LONG)
+    story.give("c", "pool", "10.0.1.0/24")
+    assert broken(story.history()) == ({"overlap"} if flagged else set())
+
+
 def test_without_intents_a_write_is_when_it_was_received() -> None:
     """A1: without a record, a block is decided on when its write is received."""
     story = Story(intents=False)
@@ -350,6 +363,56 @@ def test_a_selector_that_changed(story: Story) -> None:
     story.serve("d", "ccc/v4", "10.2.2.0/24", {"np": "3"})
     story.update(CONFIGS, "v4", "admin", spec={"nodeSelector": {"matchLabels": {"np": "3"}}})
     assert broken(story.history()) == {"outside"}
+
+
+@pytest.mark.parametrize(("seconds", "flagged"), [(ALLOWANCE - 0.5, False), (KNOWN, True)])
+@pytest.mark.parametrize("late", ["the config", "its finalizer", "its selector", "the label"])
+def test_half_from_configs(late: str, seconds: float, flagged: bool) -> None:
+    """K3: from configs a node gets one of each family that applies, once there was time to learn that one does."""
+    story = Story()
+    story.config("v4", "10.2.0.0/22", 24)
+    story.node("b", {} if late == "the label" else {"np": "3"})
+    selected = {"np": "4"} if late == "its selector" else {"np": "3"}
+    story.config("v6", "fd01::/62", 64, selected, guarded=late != "its finalizer")
+    if late == "its selector":
+        story.wait(LONG)
+        story.update(CONFIGS, "v6", "admin", spec={"nodeSelector": {"matchLabels": {"np": "3"}}})
+    elif late == "the label":
+        story.wait(LONG)
+        story.relabel("b", {"np": "3"})
+    elif late == "its finalizer":
+        story.wait(LONG)
+        story.guard(CONFIGS, "v6")
+    story.wait(seconds)
+    story.give("b", "ccc/v4", "10.2.0.0/24")
+    assert broken(story.history()) == ({"half"} if flagged else set())
+
+
+@pytest.mark.parametrize("why", ["terminating", "unguarded", "not selected", "came later", "gives the other family"])
+def test_whole_from_one_config(why: str) -> None:
+    """K3, S6: a family for which no config applies, at the time, is not missing."""
+    story = Story()
+    story.config("v4", "10.2.0.0/22", 24)
+    if why == "gives the other family":
+        story.config("more", "10.3.0.0/22", 24)
+    elif why != "came later":
+        story.config("v6", "fd01::/62", 64, {"np": "3"}, guarded=why != "unguarded")
+    if why == "terminating":
+        story.serve("a", "ccc/v4,ccc/v6", "10.2.1.0/24,fd01::/64", {"np": "3"})
+        story.delete(CONFIGS, "v6")
+    story.wait(LONG)
+    story.serve("b", "ccc/v4", "10.2.0.0/24", {} if why == "not selected" else {"np": "3"})
+    if why == "came later":
+        story.config("v6", "fd01::/62", 64)
+    assert check(story.history()) == []
+
+
+def test_half_from_a_pool_is_not_half(story: Story) -> None:
+    """K3: a ClusterCIDR of one family is all of what a node gets, whatever configs there are."""
+    story.config("v6", "fd01::/62", 64)
+    story.wait(LONG)
+    story.serve("b", "pool", "10.0.1.0/24")
+    assert check(story.history()) == []
 
 
 def test_unguarded(story: Story) -> None:
