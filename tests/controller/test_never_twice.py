@@ -109,6 +109,21 @@ class TestTakingOver:
         assert [Intent(*each) for each in books.holds_kept()] == [intent("a", "10.0.0.0/24")]
         books.check()
 
+    def test_who_gives_nothing_passes_it_on(self) -> None:
+        """F8, pitfall 27: a replica that serves nobody keeps in the Lease what it found, for one that does."""
+
+        async def record() -> bool:
+            return True
+
+        books = cluster(spec("p", "10.0.0.0/22 /24"))
+        there = {each.name: each for each in nodes(3)}
+        books.observe_many(there.values())
+        entries = [intent("n0", "10.0.0.0/24"), intent("n2", "10.0.2.0/24"), intent("gone", "10.0.1.0/24")]
+        intents = Intents(books, record)
+        assert intents.begin(there, entries, adopts=False) == []
+        assert decode(intents.text() or "") == entries[:2]
+        assert free(books, "p") == [2]
+
     def test_own_memory(self) -> None:
         """N9, F5: what this process recorded when it led before it sends again; what cannot be given any more it holds.
 

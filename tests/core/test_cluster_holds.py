@@ -225,6 +225,18 @@ class TestHolding:
         books.check()
         assert free(books, "p") == [255]
 
+    def test_service_ranges_come_and_go(self) -> None:
+        """A7: a service range over what is held takes nothing from the hold, and gives nothing back when it goes."""
+        books = cluster(spec("p", "10.0.0.0/23 /24"))
+        books.hold(node("a"), "p", blocks("10.0.0.0/24"))
+        (held,) = books.add_service_range(prefix("10.0.0.0/28"), "services")
+        assert str(held.holder) == "a (10.0.0.0/24 may yet be written)"
+        assert not books.adopt(node("a"), "p", blocks("10.0.0.0/24"))
+        books.remove_service_range(prefix("10.0.0.0/28"), "services")
+        books.check()
+        assert (kept(books), free(books, "p")) == ([("uid of a", "p", ["10.0.0.0/24"])], [1])
+        assert books.adopt(node("a"), "p", blocks("10.0.0.0/24"))
+
     def test_pools_come_and_go(self) -> None:
         """P3, P6, P7: a hold outlives its pool, and counts towards the one that comes to contain it."""
         books = cluster(spec("p", "10.0.0.0/16 /24"))

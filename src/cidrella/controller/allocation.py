@@ -168,9 +168,9 @@ class Allocation:
             names = await self.queue.take(BATCH)
             if not await self._go_on(names):
                 continue
-            recorded = {name for name in names if self._intents.has_recorded(name)}
-            self._put_back([each[0].name for each in self._serve(list(recorded)) if not self._hand_on(each)])
-            self._backlog += [name for name in names if name not in recorded]
+            self._backlog += [name for name in names if not self._intents.has_recorded(name)]
+            recorded = [name for name in names if self._intents.has_recorded(name)]
+            self._put_back([each[0].name for each in self._serve(recorded) if not self._hand_on(each)])
             if self._backlog:
                 self._backlogged.set()
             await asyncio.sleep(0)
