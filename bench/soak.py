@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import tempfile
 import time
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from bench.soak_verdict import Verdict
 
 MINUTES, RATE = 20.0, 10.0
+MINUTES_LEAST = 5.0
+"""The count of an event is told after half a minute: with a shorter warm-up, there would be more of them after it."""
 LIFE = 15
 """Seconds that a node lives."""
 EVENTS_KEPT_SHARE = 0.4
@@ -74,8 +77,8 @@ def read_options(given: Sequence[str] | None = None) -> argparse.Namespace:
     arguments.add_argument("--minutes", type=float, default=MINUTES, help=f"for how long ({MINUTES:g})")
     arguments.add_argument("--rate", type=float, default=RATE, help=f"nodes a second that come, and go ({RATE:g})")
     options = arguments.parse_args(given)
-    if not options.minutes >= 1:
-        arguments.error(f"--minutes: at least 1 is needed to see anything, not {options.minutes:g}")
+    if not MINUTES_LEAST <= options.minutes < math.inf:
+        arguments.error(f"--minutes: at least {MINUTES_LEAST:g}, to see anything grow, not {options.minutes:g}")
     if not 1 <= options.rate <= RATE_MAX:
         arguments.error(f"--rate: from 1 to {RATE_MAX:g} nodes a second, not {options.rate:g}")
     return options
@@ -134,8 +137,8 @@ def progress(plan: Plan, samples: Sequence[Sample]) -> str:
         f"{_clock(last.at)} of {_clock(plan.seconds)}",
         f"{last.created:,} nodes came, {last.served:,} served, {last.nodes} there",
         *(
-            f"{name}{' (leads)' if each.leads else ''} {each.memory.resident:.1f} MB, {each.sockets:.0f} connections"
-            for name, each in last.replicas.items()
+            f"{name}{' (leads)' if own.leads else ''} {own.memory.resident:.1f} MB, {own.sockets.middle:.0f} connections"
+            for name, own in last.replicas.items()
         ),
         f"Lease {last.lease.middle:.0f} B ({last.lease.least:.0f}-{last.lease.most:.0f})",
         f"{last.events} events",

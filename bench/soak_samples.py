@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tests.real.site import EVENTS, LEASE
 from tests.testenv.nodes import NODES, assert_no_overlap
 
-from bench.cluster_usage import Memory, descriptors, memory
+from bench.cluster_usage import Descriptors, Memory, descriptors, memory
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -52,10 +52,10 @@ class ReplicaSample:
     leads: bool
     memory: Memory
     threads: int
-    descriptors: float
-    """The median of what was seen."""
-    sockets: float
-    sockets_most: float
+    descriptors: Spread
+    """Open files and connections."""
+    sockets: Spread
+    """Of these, connections."""
     queue: float
     waiting: float
     in_flight: float
@@ -105,7 +105,7 @@ class Sampler:
         self._admin = admin
         self._replicas = replicas
         self._leases: list[tuple[int, int]] = []
-        self._opened: dict[str, list[tuple[int, int]]] = {name: [] for name in replicas}
+        self._opened: dict[str, list[Descriptors]] = {name: [] for name in replicas}
 
     def look(self) -> None:
         """See what may be different in a second."""
@@ -155,14 +155,12 @@ class Sampler:
         replica = self._replicas[name]
         opened, self._opened[name] = self._opened[name], []
         gauges = {each.name: each.value for each in replica.samples() if not each.labels}
-        sockets = [each[1] for each in opened]
         return ReplicaSample(
             leads=gauges["cidrella_leader"] == 1,
             memory=memory(replica.process.pid),
             threads=_threads(replica.process.pid),
-            descriptors=statistics.median(each[0] for each in opened),
-            sockets=statistics.median(sockets),
-            sockets_most=max(sockets),
+            descriptors=spread([each.all for each in opened]),
+            sockets=spread([each.sockets for each in opened]),
             queue=gauges["cidrella_queue_depth"],
             waiting=gauges["cidrella_nodes_waiting"],
             in_flight=gauges["cidrella_writes_in_flight"],

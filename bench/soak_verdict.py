@@ -1,9 +1,9 @@
 """What a soak is held to: nothing grows once it has warmed up.
 
-Two windows of the same length are compared, the first after the warm-up and the last one. What goes up and down with
-the load of the machine (connections, events) is compared by its median; the Lease by the least that was seen: entries
-that nobody takes away would lift it, those of nodes that are being served come and go. Each figure may grow by a share
-of itself and by some units, so that a figure near zero is not held to fractions of one.
+Two windows of the same length are compared, the first after the warm-up and the last one: memory and events by their
+medians; connections and the Lease by the least that was seen. Both go up when the machine is busy with something else,
+and come down again; what nobody closes or takes away would lift the least. Each figure may grow by a share of itself
+and by some units, so that a figure near zero is not held to fractions of one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from bench.soak_samples import Rest, Sample
+    from bench.soak_samples import Rest, Sample, Spread
 
 T = TypeVar("T")
 
@@ -101,16 +101,15 @@ def _replicas(plan: Plan, samples: Sequence[Sample]) -> Iterator[Verdict]:
         parts = [[each.replicas[name] for each in part] for part in plan.parts(samples)]
         resident = _medians(parts, lambda each: each.memory.resident)
         yield _grown(f"{name}: memory, MB", resident, share=MEMORY_SHARE)
-        sockets = _medians(parts, lambda each: each.sockets)
-        yield _grown(f"{name}: open connections", sockets, more=CONNECTIONS_MORE)
-        opened = _medians(parts, lambda each: each.descriptors)
-        yield _grown(f"{name}: open files and connections", opened, more=CONNECTIONS_MORE)
+        sockets = _least(parts, lambda each: each.sockets)
+        yield _grown(f"{name}: open connections, least", sockets, more=CONNECTIONS_MORE)
+        opened = _least(parts, lambda each: each.descriptors)
+        yield _grown(f"{name}: open files and connections, least", opened, more=CONNECTIONS_MORE)
 
 
 def _shared(plan: Plan, samples: Sequence[Sample]) -> Iterator[Verdict]:
-    first, last, warm = parts = plan.parts(samples)
-    least, later = (min(each.lease.least for each in part) for part in (first, last))
-    yield _grown("Lease, least bytes", Figures(least, later, max(each.lease.most for each in warm)), share=LEASE_SHARE)
+    parts = plan.parts(samples)
+    yield _grown("bytes of the Lease, least", _least(parts, lambda each: each.lease), share=LEASE_SHARE)
     there = _medians(parts, lambda each: each.events)
     yield _grown("events there are", there, share=EVENTS_SHARE, more=EVENTS_MORE)
     rates = Figures(*(rate(part, lambda each: each.events_written) for part in parts))
@@ -141,6 +140,11 @@ def rate(samples: Sequence[Sample], of: Callable[[Sample], float]) -> float:
 def _medians(parts: Sequence[Sequence[T]], of: Callable[[T], float]) -> Figures:
     first, last, warm = ([of(each) for each in part] for part in parts)
     return Figures(statistics.median(first), statistics.median(last), max(warm))
+
+
+def _least(parts: Sequence[Sequence[T]], of: Callable[[T], Spread]) -> Figures:
+    first, last, warm = ([of(each) for each in part] for part in parts)
+    return Figures(min(each.least for each in first), min(each.least for each in last), max(each.most for each in warm))
 
 
 def _grown(name: str, found: Figures, *, share: float = 0.0, more: float = 0.0) -> Verdict:
