@@ -137,7 +137,7 @@ def progress(plan: Plan, samples: Sequence[Sample]) -> str:
         f"{_clock(last.at)} of {_clock(plan.seconds)}",
         f"{last.created:,} nodes came, {last.served:,} served, {last.nodes} there",
         *(
-            f"{name}{' (leads)' if own.leads else ''} {own.memory.resident:.1f} MB, {own.sockets.middle:.0f} connections"
+            f"{name}{' (leads)' * own.leads} {own.memory.resident:.1f} MB, {own.sockets.middle:.0f} connections"
             for name, own in last.replicas.items()
         ),
         f"Lease {last.lease.middle:.0f} B ({last.lease.least:.0f}-{last.lease.most:.0f})",
