@@ -10,6 +10,8 @@ import json
 from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any, Final
 
+from tests.chaos.allowance import ALLOWANCE
+from tests.chaos.checker import check
 from tests.chaos.history import (
     ADDED,
     CONFIGS,
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
 
     from tests.testenv.client import Json
 
+LONG: Final = 60.0
+KNOWN: Final = ALLOWANCE + 0.5
+"""Seconds after which a sound controller knows."""
 ADMIN: Final = "admin"
 THIRD: Final = "third-party"
 CONTROLLERS: Final = {"r0": "user-of-r0", "r1": "user-of-r1"}
@@ -243,3 +248,14 @@ class Story:
         self, user: str, verb: str, resource: str, name: str, *, code: int, body: Json | None, revision: int | None
     ) -> None:
         self.writes.append(Write(self.now, self.now + 0.001, user, verb, resource, "", name, code, body, revision))
+
+
+def broken(history: History) -> set[str]:
+    """The invariants that the checker finds broken."""
+    return {each.invariant for each in check(history)}
+
+
+def selects(key: str, operator: str, *values: str) -> Json:
+    """The nodeSelector of a ClusterCIDR with one requirement."""
+    requirement = {"key": key, "operator": operator, **({"values": list(values)} if values else {})}
+    return {"nodeSelectorTerms": [{"matchExpressions": [requirement]}]}
