@@ -92,13 +92,14 @@ class Actor:
                 lane.put(step)
             else:
                 self._threads.append(self._thread(self._act, step))
-        time.sleep(max(0.0, began + self._schedule.seconds - time.monotonic()))
-        for thread in self._threads:
-            thread.join()
-        for lane in self._lanes:
-            lane.put(None)
-        for thread in lanes:
-            thread.join()
+        if not self._errors:
+            time.sleep(max(0.0, began + self._schedule.seconds - time.monotonic()))
+            for thread in self._threads:
+                thread.join()
+            for lane in self._lanes:
+                lane.put(None)
+            for thread in lanes:
+                thread.join()
         if self._errors:
             raise ExceptionGroup("a schedule could not be acted out", self._errors)
         time.sleep(max(0.0, self._held_until - time.time()))

@@ -14,6 +14,7 @@ from tests.real.site import SHORT_LEASE, Replica
 from tests.testenv.api import kubeconfig
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
     from pathlib import Path
     from typing import Any
 
@@ -26,8 +27,10 @@ class Member:
     Whoever starts, ends, freezes or wakes its process holds `busy` meanwhile. Its requests may be disturbed by anybody.
     """
 
-    def __init__(self, name: str, cluster: Cluster, directory: Path, flags: tuple[str, ...]) -> None:
+    def __init__(self, name: str, cluster: Cluster, directory: Path, flags: tuple[str, ...], starter: Executor) -> None:
+        """`starter` starts processes: they die with the thread that did."""
         self.name = name
+        self._starter = starter
         self.user = f"system:serviceaccount:{NAMESPACE}:{name}"
         """Its own, so that the audit log tells who did what."""
         self.busy = threading.Lock()
@@ -46,8 +49,9 @@ class Member:
     def start(self) -> None:
         """Start a process, if there is none."""
         if self._replica is None:
-            self._replica = Replica(self.name, self._kubeconfig, self.log, (*SHORT_LEASE, *self.flags))
-            self._replica.start(until_ready=False)
+            replica = Replica(self.name, self._kubeconfig, self.log, (*SHORT_LEASE, *self.flags))
+            self._starter.submit(replica.process.start).result()
+            self._replica = replica
 
     def kill(self) -> None:
         """End the process, if there is one, as a crash would."""

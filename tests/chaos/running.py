@@ -10,6 +10,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -104,8 +105,11 @@ class _Run:
 
     def outcome(self) -> Outcome:
         flags = recording_flags(self._directory)
-        with cluster_to_break(flags, random.Random()) as cluster:
-            world = World(cluster, self._directory, self._schedule.replicas, self._schedule.flags)
+        with (
+            ThreadPoolExecutor(1, "starter") as starter,
+            cluster_to_break(flags, random.Random(), self._directory) as cluster,
+        ):
+            world = World(cluster, self._directory, starter, self._schedule.replicas, self._schedule.flags)
             try:
                 recorder = Recorder(cluster, self._directory, self._meta(world))
                 recorder.begin()

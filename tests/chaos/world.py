@@ -18,6 +18,7 @@ from tests.testenv.nodes import NODES
 if TYPE_CHECKING:
     import random
     from collections.abc import Iterator, Mapping
+    from concurrent.futures import Executor
     from pathlib import Path
     from typing import Any
 
@@ -43,13 +44,18 @@ class RestlessError(Exception):
 class World:
     """A cluster, its replicas, and who acts on it past the proxies."""
 
-    def __init__(self, cluster: Cluster, directory: Path, replicas: int, flags: tuple[str, ...]) -> None:
+    def __init__(
+        self, cluster: Cluster, directory: Path, starter: Executor, replicas: int, flags: tuple[str, ...]
+    ) -> None:
+        """`starter` is a thread that starts processes and outlives the cluster: they die with the thread that did."""
         self.cluster = cluster
         self.admin = Patient(cluster.admin)
         third_party, _ = cluster.user(THIRD_PARTY, _MEDDLES)
         self.third_party = Patient(third_party)
         third_party.close()
-        self.members = [Member(f"replica-{number}", cluster, directory, flags) for number in range(replicas)]
+        self._starter = starter
+        names = [f"replica-{number}" for number in range(replicas)]
+        self.members = [Member(name, cluster, directory, flags, self._starter) for name in names]
         self.unexpected: list[str] = []
         """Replicas that ended though nobody told them to."""
         self._rebuilding = threading.Lock()
@@ -91,7 +97,7 @@ class World:
             else:
                 process.kill()
             time.sleep(down)
-            process.start()
+            self._starter.submit(process.start).result()
             deadline = time.monotonic() + _START_SECONDS
             while True:
                 try:
@@ -101,7 +107,7 @@ class World:
                     if process.ended is None or time.monotonic() > deadline:
                         raise
                     process.stop()
-                    process.start()
+                    self._starter.submit(process.start).result()
 
     def heal(self) -> None:
         """End every fault that still goes on, and start what is down."""
@@ -172,9 +178,9 @@ class World:
 
 
 @contextmanager
-def cluster_to_break(flags: Mapping[str, object], draws: random.Random) -> Iterator[Cluster]:
-    """A cluster, on a port that stays its own while the API server is down."""
-    with Cluster.temporary(_free_port(draws), flags=flags) as cluster:
+def cluster_to_break(flags: Mapping[str, object], draws: random.Random, logs: Path) -> Iterator[Cluster]:
+    """A cluster, on a port that stays its own while the API server is down. Its logs are kept if anything fails."""
+    with Cluster.temporary(_free_port(draws), keep_logs_in=logs, flags=flags) as cluster:
         yield cluster
 
 
