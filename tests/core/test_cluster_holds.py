@@ -145,6 +145,9 @@ class TestAdopting:
             case "hold":
                 books.hold(node("b"), "p", blocks("10.0.0.0/24"))
         assert books.stands("a") == (what in {"nothing", "hold"})
+        books.observe(node("c", has="10.9.0.0/24"))
+        assert not books.stands("b")
+        assert not books.stands("c")
 
 
 class TestHolding:

@@ -226,7 +226,7 @@ class Allocation:
         """Send what was recorded a moment ago, unless something came in between."""
         if not self._duty.on or self._intents.get(node.name) is not intent:
             self._put_back([node.name])
-        elif self._may_land(node) or self._cluster.stands(node.name):
+        elif self._may_land(node) or self._cluster.still_gives(node.name):
             self._send(node, decision)
         else:
             self._refused(node)

@@ -362,12 +362,18 @@ class Cluster:
         account = self._accounts.get(name)
         return account is not None and account.uid == uid and bool(account.givers)
 
+    def still_gives(self, name: str) -> bool:
+        """Whether the pools that gave what is reserved for a node still give, and are the same. O(blocks)."""
+        account = self._accounts.get(name)
+        if account is None or not account.givers:
+            return False
+        return all(
+            giver is not None and giver.spec.gives and self._pools.get(giver.name) is giver for giver in account.givers
+        )
+
     def stands(self, name: str) -> bool:
         """Whether what is reserved for a node could be given now: its pools give, and nobody else has any of it."""
-        givers = self._accounts[name].givers
-        return all(
-            giver is not None and giver.spec.gives and self._pools.get(giver.name) is giver for giver in givers
-        ) and not any(True for _ in self.conflicts(name))
+        return self.still_gives(name) and next(self.conflicts(name), None) is None
 
     def reserved(self) -> list[str]:
         """The nodes for which something is reserved that was not seen on them yet. O(nodes)."""
