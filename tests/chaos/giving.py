@@ -103,7 +103,7 @@ def _pools_of(past: Past, life: NodeLife, grant: Grant) -> Iterator[Broken]:
         pool = next((each for each in fitting if each.lives_at(grant.revision)), fitting[-1])
         left = [each for each in left if not any(given.gives(each) for given in pool.ranges)]
         yield from _in_time(past, life, grant, pool, got)
-    if left or not grant.pools:
+    if left:
         yield Broken("outside", grant.revision, f"{got}: {_texts(tuple(left))} is of none of them")
 
 

@@ -124,18 +124,22 @@ def test_whole_from_one_config(why: str) -> None:
     if why == "terminating":
         story.serve("a", "ccc/v4,ccc/v6", "10.2.1.0/24,fd01::/64", {"np": "3"})
         story.delete(CONFIGS, "v6")
+    story.node("b", {} if why == "not selected" else {"np": "3"})
     story.wait(LONG)
-    story.serve("b", "ccc/v4", "10.2.0.0/24", {} if why == "not selected" else {"np": "3"})
+    story.give("b", "ccc/v4", "10.2.0.0/24")
     if why == "came later":
         story.config("v6", "fd01::/62", 64)
     assert check(story.history()) == []
 
 
 def test_half_from_a_pool_is_not_half(story: Story) -> None:
-    """K3: a ClusterCIDR of one family is all of what a node gets, whatever configs there are."""
+    """K3: a ClusterCIDR of one family is all of what a node gets, and what others give is theirs to answer for."""
     story.config("v6", "fd01::/62", 64)
+    story.node("b")
+    story.node("c")
     story.wait(LONG)
-    story.serve("b", "pool", "10.0.1.0/24")
+    story.give("b", "pool", "10.0.1.0/24")
+    story.seize("c", "10.9.0.0/24")
     assert check(story.history()) == []
 
 
