@@ -143,12 +143,14 @@ def test_half_from_a_pool_is_not_half(story: Story) -> None:
     assert check(story.history()) == []
 
 
-def test_unguarded(story: Story) -> None:
-    """P1: what is given before the finalizer is stored is flagged."""
+@pytest.mark.parametrize("ever", [True, False])
+def test_unguarded(story: Story, ever: bool) -> None:
+    """P1: what is given before the finalizer is stored, if it ever is, is flagged."""
     story.pool("new", ipv4="10.1.0.0/22", guarded=False)
     story.node("b")
     story.record("b", "new", "10.1.0.0/24")
-    story.guard(POOLS, "new")
+    if ever:
+        story.guard(POOLS, "new")
     story.send("b", "new", "10.1.0.0/24")
     story.settle("b")
     assert broken(story.history()) == {"unguarded"}
