@@ -12,6 +12,7 @@ import ssl
 import time
 from contextlib import suppress
 from http.client import HTTPConnection, IncompleteRead, RemoteDisconnected
+from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
@@ -110,6 +111,20 @@ class TestBeforeForwarding:
         client.close()
         bench.proxy.wait_for(lambda entry: entry.status == 200)
         assert [(seen.method, seen.body) for seen in bench.standin.seen] == [("PATCH", b"late")]
+
+    def test_hold(self, bench: Bench) -> None:
+        """A request arrives when it is let go, although its client gave up, and not before."""
+        let_go = Event()
+        bench.proxy.add(faults.hold(let_go), nth=1)
+        client = bench.client()
+        client.request("PATCH", "/echo", b"held")
+        bench.proxy.wait_for()
+        client.close()
+        bench.ask("/echo")
+        assert [seen.method for seen in bench.standin.seen] == ["GET"]
+        let_go.set()
+        bench.proxy.wait_for(lambda entry: entry.rule is not None and entry.status == 200)
+        assert [(seen.method, seen.body) for seen in bench.standin.seen][1:] == [("PATCH", b"held")]
 
     def test_cut(self, bench: Bench) -> None:
         """The client loses the connection without a reply, and the request goes nowhere."""
