@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from tests.chaos import schedule as plan
-from tests.chaos.manifests import collection_of, node_manifest, pod_cidrs, pool_manifest, pool_path
+from tests.chaos.manifests import HELD_BACK, collection_of, node_manifest, pod_cidrs, pool_manifest, pool_path
 from tests.chaos.schedule import Kind, Target, Trouble
 from tests.real.behind import NODE_PATCH
 from tests.testenv.faults import (
@@ -168,6 +168,13 @@ class Actor:
         for node in nodes:
             self._count("CreateNode", done=self._work(plan.CreateNode(0, node)))
 
+    def _overtake(self, contest: plan.Contest) -> None:
+        """While what it sent is on the wire: others come for the blocks of those that are turned away."""
+        for name in contest.turned_away:
+            done = self._world.admin.patch(f"{NODES}/{name}", {"spec": {"taints": HELD_BACK}})
+            self._count("TurnAway", done=done)
+        self._create(contest.rivals)
+
     def _change_flags(self, step: plan.ChangeFlags) -> None:
         """A rolling update: one after the other, each when the one before is ready, or was given up."""
         for member in self._world.members:
@@ -221,7 +228,7 @@ class Actor:
                 leader.freeze()
                 on_the_wire = self._on_the_wire(rule)
                 awake = time.monotonic() + fault.seconds
-                self._create(fault.rivals)
+                self._overtake(fault.contest)
                 time.sleep(max(0.0, awake - time.monotonic()))
                 leader.wake()
                 kind = Kind.PAUSE_ON_THE_WIRE if on_the_wire else Kind.PAUSE
@@ -238,7 +245,7 @@ class Actor:
                 begin = time.time()
                 member.kill()
                 on_the_wire = self._on_the_wire(rule)
-            self._create(fault.rivals)
+            self._overtake(fault.contest)
             time.sleep(fault.down)
             member.start()
             kind = Kind.KILL_ON_THE_WIRE if on_the_wire else Kind.KILL
@@ -340,9 +347,9 @@ class Actor:
         begin = time.time()
         rule = member.proxy.add(delay(fault.held, even_if_gone=True), method="PATCH", path=NODE_PATCH)
         try:
-            self._create(fault.wanting)
+            self._create(fault.contest.wanting)
             deadline = time.monotonic() + _WIRE_SECONDS
-            while rule.hits < len(fault.wanting) and time.monotonic() < deadline:
+            while rule.hits < len(fault.contest.wanting) and time.monotonic() < deadline:
                 time.sleep(_POLL)
             yield rule
         finally:

@@ -11,13 +11,15 @@ if TYPE_CHECKING:
     from tests.testenv.client import Json
 
 GROUP = "networking.x-k8s.io"
+HELD_BACK = [{"key": UNINITIALIZED, "effect": "NoSchedule"}]
+"""Taints for which a node is given nothing."""
 
 
 def node_manifest(node: NewNode, blocks: tuple[str, ...] = ()) -> Json:
     """A small one, with blocks where somebody has chosen them."""
     spec: Json = {}
     if node.held_back:
-        spec["taints"] = [{"key": UNINITIALIZED, "effect": "NoSchedule"}]
+        spec["taints"] = HELD_BACK
     if blocks:
         spec |= pod_cidrs(blocks)
     metadata = {"name": node.name, "labels": dict(node.labels)}
@@ -61,7 +63,9 @@ def _cluster_cidr(pool: Pool) -> Json:
         spec["ipv4"] = pool.ipv4
     if pool.ipv6:
         spec |= {"ipv6": pool.ipv6, "perNodeHostBitsIPv6": pool.bits_v6}
-    if pool.labels:
-        wanted = [{"key": key, "operator": "In", "values": [value]} for key, value in pool.labels]
+    wanted: list[Json] = [{"key": key, "operator": "In", "values": [value]} for key, value in pool.labels]
+    if pool.unless:
+        wanted.append({"key": pool.unless, "operator": "DoesNotExist"})
+    if wanted:
         spec["nodeSelector"] = {"nodeSelectorTerms": [{"matchExpressions": wanted}]}
     return {"apiVersion": f"{GROUP}/v1", "kind": "ClusterCIDR", "metadata": {"name": pool.name}, "spec": spec}

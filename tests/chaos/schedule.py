@@ -63,6 +63,8 @@ class Pool:
     bits: int = 4
     bits_v6: int = 64
     labels: Labels = ()
+    unless: str = ""
+    """A label that no node has which it is for. A ClusterCIDR's alone."""
     config: bool = False
 
 
@@ -133,17 +135,31 @@ class ChangeFlags(Step):
 
 
 @dataclass(frozen=True, slots=True)
+class Contest:
+    """Nodes that want the same blocks: a successor that does not know what is on the wire gives them twice.
+
+    `wanting` come so that there are PATCHes on the wire. When their sender is out of action, some are `turned_away`,
+    with a taint, so that its successor does not serve them as well, and `rivals` come.
+    """
+
+    wanting: tuple[NewNode, ...]
+    turned_away: tuple[str, ...]
+    rivals: tuple[NewNode, ...]
+
+
+NO_CONTEST: Final = Contest((), (), ())
+
+
+@dataclass(frozen=True, slots=True)
 class PauseLeader(Step):
     """The leader freezes for longer than its lease.
 
-    With `held`, its PATCHes of nodes take so many seconds, from before it freezes. `wanting` come right then, so that
-    there are such PATCHes; `rivals` for the same blocks come while it is frozen.
+    With `held`, its PATCHes of nodes take so many seconds, from before it freezes, and are contested.
     """
 
     seconds: float
     held: float = 0.0
-    wanting: tuple[NewNode, ...] = ()
-    rivals: tuple[NewNode, ...] = ()
+    contest: Contest = NO_CONTEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +169,7 @@ class Kill(Step):
     target: Target
     down: float
     held: float = 0.0
-    wanting: tuple[NewNode, ...] = ()
-    rivals: tuple[NewNode, ...] = ()
+    contest: Contest = NO_CONTEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +259,7 @@ PACK: Final = tuple(kind for kind in Kind if kind not in PAUSES)
 """Dealt like cards: all kinds come up before any comes up again."""
 
 STANDING: Final = (
-    Pool("wide", ipv4="10.0.0.0/21", ipv6="fd00:10::/56"),
+    Pool("wide", ipv4="10.0.0.0/21", ipv6="fd00:10::/56", unless="contest"),
     Pool("zone-a", ipv4="10.0.0.0/22", bits=5, labels=(("zone", "a"),)),
     Pool("zone-b", ipv4="10.1.0.0/22", ipv6="fd00:11::/58", bits=5, labels=(("zone", "b"),)),
     Pool("zone-c-v4", ipv4="10.2.0.0/23", labels=(("zone", "c"),), config=True),
@@ -400,15 +415,15 @@ class _Drawer:
                 yield PauseLeader(at, draws.uniform(4.0, 7.0))
             case Kind.PAUSE_ON_THE_WIRE:
                 seconds = draws.uniform(4.5, 7.0)
-                wanting, rivals, around = self._contest(draws, number, at)
+                contest, around = self._contest(draws, number, at)
                 yield from around
-                yield PauseLeader(at, seconds, seconds + draws.uniform(0.5, 2.0), wanting, rivals)
+                yield PauseLeader(at, seconds, seconds + draws.uniform(0.5, 2.0), contest)
             case Kind.KILL:
                 yield Kill(at, draws.choice((Target.LEADER, Target.STANDBY)), draws.uniform(0.2, 5.0))
             case Kind.KILL_ON_THE_WIRE:
-                wanting, rivals, around = self._contest(draws, number, at)
+                contest, around = self._contest(draws, number, at)
                 yield from around
-                yield Kill(at, Target.LEADER, draws.uniform(0.2, 5.0), draws.uniform(5.0, 8.0), wanting, rivals)
+                yield Kill(at, Target.LEADER, draws.uniform(0.2, 5.0), draws.uniform(5.0, 8.0), contest)
             case Kind.TERMINATE:
                 yield Terminate(at, draws.choice((Target.LEADER, Target.LEADER, Target.STANDBY)))
             case Kind.SERVER:
@@ -425,13 +440,8 @@ class _Drawer:
                 trouble = Trouble(kind.value)
                 yield Disturb(at, trouble, draws.choice(tuple(Target)), draws.uniform(3, 7), draws.uniform(0.3, 0.9))
 
-    def _contest(
-        self, draws: random.Random, number: int, at: float
-    ) -> tuple[tuple[NewNode, ...], tuple[NewNode, ...], list[Step]]:
-        """A small pool, nodes that want all of its blocks or nearly so, rivals, and the steps around them.
-
-        A successor that does not know what is on the wire gives some of the rivals what the others are about to get.
-        """
+    def _contest(self, draws: random.Random, number: int, at: float) -> tuple[Contest, list[Step]]:
+        """A small pool, nodes that want all of its blocks or nearly so, rivals, and the steps around them."""
         labels = (("contest", str(number)),)
         length = draws.choice((26, 26, 27))
         # Few ranges, so that one is contested again when all that had its blocks are gone.
@@ -441,23 +451,26 @@ class _Drawer:
         blocks = 2 ** (28 - length)
         # Whose names come first differs, as may who is served first.
         names = [f"{draws.choice('bny')}contest-{number:02}-{each}" for each in range(2 * blocks + 1)]
-        wanting = tuple(NewNode(name, labels) for name in names[: draws.randint(max(1, blocks - 1), blocks)])
-        rivals = tuple(NewNode(name, labels) for name in names[blocks:])
+        wanting = names[: draws.randint(max(1, blocks - 1), blocks)]
+        rivals = names[blocks:]
+        turned_away = draws.sample(wanting, draws.randint(1, len(wanting)))
         around: list[Step] = [CreatePool(max(0.1, at - draws.uniform(4, 6)), pool)]
-        if draws.random() < 0.4:
-            node = draws.choice(wanting)
-            changed: Step = RecreateNode(at + draws.uniform(1.0, 3.0), node)
-            if draws.random() < 0.5:
-                changed = RelabelNode(at + draws.uniform(1.0, 3.0), node.name, (("contest", "none"), ("zone", "d")))
-            around.append(changed)
-        around += [
-            DeleteNode(gone, node.name)
-            for node in (*wanting, *rivals)
-            if (gone := at + draws.uniform(10, 22)) < self._seconds
-        ]
-        if (gone := at + draws.uniform(10, 22)) < self._seconds:
-            around.append(DeletePool(gone, pool))
-        return wanting, rivals, around
+        for name in wanting:
+            if name not in turned_away and draws.random() < 0.4:
+                when = at + draws.uniform(1.0, 3.0)
+                nowhere = (("contest", "none"),)
+                again, elsewhere = RecreateNode(when, NewNode(name, labels)), RelabelNode(when, name, nowhere)
+                around.append(again if draws.random() < 0.5 else elsewhere)
+        gone = [(name, at + draws.uniform(10, 22)) for name in names]
+        around += [DeleteNode(when, name) for name, when in gone if when < self._seconds]
+        if (end := at + draws.uniform(10, 22)) < self._seconds:
+            around.append(DeletePool(end, pool))
+        contest = Contest(
+            tuple(NewNode(name, labels) for name in wanting),
+            tuple(turned_away),
+            tuple(NewNode(name, labels) for name in rivals),
+        )
+        return contest, around
 
     def _third_party(self, draws: random.Random, number: int, at: float) -> Iterator[Step]:
         """Several nodes, with what may be free, may be held, is more than a block, or is in no pool."""

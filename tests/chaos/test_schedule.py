@@ -64,4 +64,6 @@ def test_a_pause_outlasts_the_lease() -> None:
         for fault in make_schedule(seed, WHOLE).faults:
             if isinstance(fault, PauseLeader):
                 assert fault.seconds > LONGEST_LEASE + 0.9
-                assert not fault.held or (fault.held > fault.seconds and fault.wanting and fault.rivals)
+                contest = fault.contest
+                assert not fault.held or (fault.held > fault.seconds and contest.turned_away and contest.rivals)
+                assert {node.name for node in contest.wanting} >= set(contest.turned_away)

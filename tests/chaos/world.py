@@ -110,13 +110,16 @@ class World:
                     self._starter.submit(process.start).result()
 
     def heal(self) -> None:
-        """End every fault that still goes on, and start what is down."""
+        """End every fault that still goes on, start what is down, and turn no node away any more."""
         for member in self.members:
             member.proxy.clear()
             with member.busy:
                 member.wake()
                 member.start()
             member.proxy.lose_connections()
+        for node in self.admin.get(NODES)["items"]:
+            if node["spec"].get("taints"):
+                self.admin.patch(f"{NODES}/{node['metadata']['name']}", {"spec": {"taints": None}})
 
     def rest(self) -> tuple[Member, list[Any]]:
         """Wait until nothing changes any more: who leads then, and its metrics. Raises RestlessError."""
