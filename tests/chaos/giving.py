@@ -143,8 +143,7 @@ def _in_time(past: Past, life: NodeLife, grant: Grant, pool: PoolLife, got: str)
     revision, at, replica = past.decided(life, grant)
     if pool.guarded is None or pool.guarded >= revision:
         yield Broken("unguarded", grant.revision, f"{got}: decided at {revision}, without a finalizer")
-    late = pool.terminating is not None and pool.terminating < revision
-    if late and pool.terminating is not None:
+    if pool.terminating is not None and pool.terminating < revision:
         known = past.clock.latest(pool.terminating)
         if not past.clock.excuses(replica, known, at):
             text = f"{got}: decided at {revision}, deleted at {pool.terminating}, {at - known:.1f} s before"

@@ -36,6 +36,14 @@ def test_recorded_otherwise(story: Story, recorded: str) -> None:
     assert broken(story.history()) == {"unrecorded"}
 
 
+def test_recorded_for_ever(story: Story) -> None:
+    """Pitfall 27: what stands in the Lease to the end stood there when it arrived."""
+    story.node("b")
+    story.record("b", "pool", "10.0.1.0/24")
+    story.send("b", "pool", "10.0.1.0/24")
+    assert broken(story.history()) == {"intent-left"}
+
+
 def test_sent_by_a_successor(story: Story) -> None:
     """Pitfall 27: what one replica recorded another may send."""
     story.node("b")
