@@ -44,7 +44,7 @@ FLAGS: Final = "flags-changed"
 _LANES: Final = 6
 _FIND_SECONDS: Final = 6.0
 """How long a fault waits for somebody whom it can hit."""
-_WIRE_SECONDS: Final = 4.0
+_WIRE_SECONDS: Final = 6.0
 """How long a fault waits until something is on the wire."""
 _SLOW_SECONDS: Final = 1.0
 _ROLL_SECONDS: Final = 15.0
@@ -73,7 +73,7 @@ class Actor:
         self.faults: Counter[str] = Counter()
         """By kind."""
         self.held_writes = 0
-        """PATCHes that were on the wire when their sender was paused or killed."""
+        """PATCHes of contested blocks that were on the wire when their sender was paused or killed."""
 
     @property
     def pauses(self) -> int:
@@ -345,21 +345,26 @@ class Actor:
             yield None
             return
         begin = time.time()
-        rule = member.proxy.add(delay(fault.held, even_if_gone=True), method="PATCH", path=NODE_PATCH)
+        late = delay(fault.held, even_if_gone=True)
+        names = [node.name for node in fault.contest.wanting]
+        contested = member.proxy.add(late, method="PATCH", path=rf"{NODE_PATCH}({'|'.join(names)})\b")
+        others = member.proxy.add(late, method="PATCH", path=NODE_PATCH)
         try:
             self._create(fault.contest.wanting)
             deadline = time.monotonic() + _WIRE_SECONDS
-            while rule.hits < len(fault.contest.wanting) and time.monotonic() < deadline:
+            while contested.hits < len(names) and time.monotonic() < deadline and member.leads():
                 time.sleep(_POLL)
-            yield rule
+            yield contested
         finally:
-            member.proxy.remove(rule)
+            member.proxy.remove(contested)
+            member.proxy.remove(others)
             end = time.time() + fault.held
             self._recorder.fault(HELD, begin, end, member.name)
             with self._lock:
                 self._held_until = max(self._held_until, end)
 
     def _on_the_wire(self, rule: Rule | None) -> bool:
+        """Whether what is contested was on its way when its sender was paused or killed."""
         hits = rule.hits if rule else 0
         with self._lock:
             self.held_writes += hits
