@@ -7,10 +7,10 @@ MUTANTS := .venv-mutants
 EXAMPLE := examples/getting-started
 FIRST_STEPS := examples/first-steps/first.yaml
 # Tests that need a real API server or a real kubectl.
-CLUSTERED := tests/testenv tests/conformance tests/up tests/real
+CLUSTERED := tests/testenv tests/conformance tests/up tests/real tests/chaos
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types layers unit real compare migration kubectl testenv peers bench-core bench-cluster bench-services bench-up mutants crds pictures package lock clean
+.PHONY: help run test lint types layers unit real chaos chaos-replay compare migration kubectl testenv peers bench-core bench-cluster bench-services bench-up mutants crds pictures package lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -36,6 +36,12 @@ unit: $(VENV)/.dev ## Run the tests that need no cluster; the core must be cover
 
 real: $(VENV)/.dev testenv ## Run the tests on a real API server and on the embedded one, and those of the test environment itself
 	$(call timed,real,$(BIN)/python -m pytest $(CLUSTERED))
+
+chaos: $(VENV)/.dev testenv ## Break a real cluster in every way and check all that happened: SEEDS runs (10), from SEED (1) on, of SECONDS (240)
+	@$(BIN)/python -m tests.chaos run --seeds $(or $(SEEDS),10) --seed $(or $(SEED),1) --seconds $(or $(SECONDS),240)
+
+chaos-replay: $(VENV)/.dev ## Check again what a run of chaos left in DIR (build/chaos/seed-N)
+	@$(BIN)/python -m tests.chaos replay $(or $(DIR),$(error say which one: make chaos-replay DIR=build/chaos/seed-1))
 
 compare: $(VENV)/.dev testenv ## Send random requests to the real API server and the embedded one: SEEDS sequences (100), from SEED (1) on
 	$(call timed,compare,SEEDS=$(or $(SEEDS),100) SEED=$(or $(SEED),1) $(BIN)/python -m pytest -q tests/conformance/test_random.py)

@@ -44,6 +44,8 @@ FLAGS: Final = "flags-changed"
 _LANES: Final = 6
 _FIND_SECONDS: Final = 6.0
 """How long a fault waits for somebody whom it can hit."""
+_PAUSE_SECONDS: Final = 45.0
+"""How long a pause waits, which is what all of this is about."""
 _WIRE_SECONDS: Final = 6.0
 """How long a fault waits until something is on the wire."""
 _SLOW_SECONDS: Final = 1.0
@@ -217,6 +219,14 @@ class Actor:
                 self.faults[kind] += 1
 
     def _pause(self, fault: plan.PauseLeader) -> Kind | None:
+        """Pause a leader; if that one leads no more when it comes to it, the next, without another contest."""
+        deadline = time.monotonic() + _PAUSE_SECONDS
+        kind = self._try_to_pause(fault)
+        while kind is None and time.monotonic() < deadline:
+            kind = self._try_to_pause(plan.PauseLeader(fault.at, fault.seconds))
+        return kind
+
+    def _try_to_pause(self, fault: plan.PauseLeader) -> Kind | None:
         with self._seized(Target.LEADER) as leader:
             if leader is None:
                 return None
@@ -352,7 +362,7 @@ class Actor:
         try:
             self._create(fault.contest.wanting)
             deadline = time.monotonic() + _WIRE_SECONDS
-            while contested.hits < len(names) and time.monotonic() < deadline and member.leads():
+            while contested.hits < len(names) and time.monotonic() < deadline:
                 time.sleep(_POLL)
             yield contested
         finally:

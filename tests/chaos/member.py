@@ -7,6 +7,7 @@ from http.client import HTTPException
 from typing import TYPE_CHECKING
 
 import yaml
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.real.behind import proxy_before
 from tests.real.rbac import NAMESPACE, account_token, controller_account
@@ -86,25 +87,26 @@ class Member:
 
     def leads(self) -> bool:
         """Whether it says that it leads."""
-        return any(sample.name == "cidrella_leader" and sample.value == 1 for sample in self.samples())
+        return "\ncidrella_leader 1.0\n" in self._get("/metrics")[1]
 
     def is_ready(self) -> bool:
         """Whether it says that it is ready."""
-        replica = self._replica
-        try:
-            return replica is not None and not self._frozen and replica.get("/readyz")[0] == 200
-        except HTTPException:  # it ended in the middle of its answer
-            return False
+        return self._get("/readyz")[0] == 200
 
     def samples(self) -> list[Any]:
         """Its metrics; none of a process that cannot answer."""
+        families = text_string_to_metric_families(self._get("/metrics")[1])
+        return [sample for family in families for sample in family.samples]
+
+    def _get(self, path: str) -> tuple[int, str]:
+        """What it answers; code 0 where nobody does."""
         replica = self._replica
         if replica is None or self._frozen:
-            return []
+            return 0, ""
         try:
-            return replica.samples()
+            return replica.get(path)
         except HTTPException:  # it ended in the middle of its answer
-            return []
+            return 0, ""
 
     def close(self) -> None:
         """End the process, and then the proxy."""

@@ -127,7 +127,7 @@ class World:
         before: Mapping[str, str] = {}
         since, why = time.monotonic(), "nothing was found out"
         while time.monotonic() < deadline:
-            time.sleep(2 * _POLL)
+            time.sleep(5 * _POLL)
             try:
                 nodes = self.admin.get(NODES)["items"]
                 now = self._versions(nodes)
