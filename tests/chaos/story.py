@@ -113,9 +113,9 @@ class Story:
         """Somebody else gives a node blocks."""
         self.update(NODES, name, THIRD, spec={"podCIDRs": blocks.split(",")})
 
-    def record(self, name: str, pool: str, blocks: str, replica: str = "r0") -> None:
-        """A replica puts in the Lease what it is about to give."""
-        self._intents.append([self.uid(name), pool, *blocks.split(",")])
+    def record(self, name: str, pool: str, blocks: str, replica: str = "r0", *, ahead: bool = False) -> None:
+        """A replica puts in the Lease what it is about to give, behind or ahead of what stands there."""
+        self._intents.insert(0 if ahead else len(self._intents), [self.uid(name), pool, *blocks.split(",")])
         self._lease(replica)
 
     def forget(self, replica: str = "r0") -> None:

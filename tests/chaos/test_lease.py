@@ -54,12 +54,13 @@ def test_sent_by_a_successor(story: Story) -> None:
     assert check(story.history()) == []
 
 
-def test_twice_recorded(story: Story) -> None:
+@pytest.mark.parametrize("ahead", [False, True])
+def test_twice_recorded(story: Story, ahead: bool) -> None:
     """Pitfall 27: one block that may go to two nodes is flagged, before it does."""
     story.node("b")
     story.node("c")
     story.record("b", "pool", "10.0.1.0/24")
-    story.record("c", "pool", "10.0.1.0/24")
+    story.record("c", "pool", "10.0.1.0/24", ahead=ahead)
     story.settle("b")
     story.settle("c")
     story.give("b", "pool", "10.0.1.0/24")
