@@ -10,7 +10,7 @@ FIRST_STEPS := examples/first-steps/first.yaml
 CLUSTERED := tests/testenv tests/conformance tests/up tests/real tests/chaos
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types layers unit real chaos chaos-replay compare migration kubectl testenv peers bench-core bench-cluster bench-services bench-up mutants crds pictures package lock clean
+.PHONY: help run test lint types layers unit real chaos chaos-replay compare migration kubectl testenv peers bench-core bench-cluster bench-services bench-up soak mutants crds pictures package lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -76,6 +76,9 @@ bench-services: $(VENV)/.dev testenv ## Measure how Service addresses are given,
 
 bench-up: $(VENV)/.dev testenv ## Measure the embedded API beside kube-apiserver and etcd; writes build/bench-up.json
 	@$(BIN)/python -m bench.up --json build/bench-up.json
+
+soak: $(VENV)/.dev testenv ## Nodes come and go for MINUTES (20), RATE (10) a second: whether anything grows; writes build/soak.json
+	@$(BIN)/python -m bench.soak --minutes $(or $(MINUTES),20) --rate $(or $(RATE),10) --json build/soak.json
 
 mutants: $(MUTANTS)/.ready ## Mutate the core and count what the tests notice; at least 90 % (takes a while)
 	@HYPOTHESIS_PROFILE=mutants $(MUTANTS)/bin/mutmut run

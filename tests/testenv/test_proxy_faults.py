@@ -361,6 +361,18 @@ class TestAfterForwarding:
             waiting[1].getresponse()
         assert bench.ask("/echo").status == 200
 
+    def test_lost_before_its_reset(self, bench: Bench) -> None:
+        """A connection that is to be reset may have been lost before: then there is nothing left to do."""
+        bench.proxy.add(faults.swallow(reset=True))
+        client = bench.client()
+        client.request("GET", "/watch")
+        bench.proxy.wait_for()
+        bench.proxy.lose_connections()
+        with pytest.raises((RemoteDisconnected, ConnectionResetError)):
+            client.getresponse()
+        bench.standin.to_watch.put(None)
+        assert last(bench, End.FAULT).status == 200
+
     def test_lost_with_a_write_on_the_wire(self, bench: Bench) -> None:
         """What was sent before the connection was lost still arrives, late as it is."""
         bench.proxy.add(faults.delay(SHORT, even_if_gone=True))
