@@ -68,8 +68,8 @@ peers: $(VENV)/bin/python ## Find or build what we are measured beside (minutes,
 bench-core: $(VENV)/.dev ## Measure the allocator, also beside Go's; writes build/bench-core.json
 	@nice $(BIN)/python -m bench.core --json build/bench-core.json
 
-bench-cluster: $(VENV)/.dev testenv ## Measure the controller on a real API server, beside its peers; writes build/bench-cluster.json
-	@$(BIN)/python -m bench.cluster --json build/bench-cluster.json
+bench-cluster: $(VENV)/.dev testenv ## Measure the controller on a real API server, beside its peers; writes build/bench-cluster.json; ONLY=intents for one part
+	@$(BIN)/python -m bench.cluster --json build/bench-cluster.json $(if $(ONLY),--only $(ONLY))
 
 bench-services: $(VENV)/.dev testenv ## Measure how Service addresses are given, also beside Go's bitmap; writes build/bench-services.json
 	@$(BIN)/python -m bench.services --json build/bench-services.json
