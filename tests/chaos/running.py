@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from tests.chaos.history import History
     from tests.chaos.schedule import Schedule
 
-_LOOK_SECONDS: Final = 2.0
-_SNAPSHOT_EVERY: Final = 4
+_LOOK_SECONDS: Final = 5.0
+_SNAPSHOT_EVERY: Final = 2
 """Looks."""
 
 
@@ -159,7 +159,7 @@ class _Run:
             leader, samples = world.rest()
             recorder.rest(samples, leader.name)
         except RestlessError as error:
-            broken.append(Broken("restless", None, str(error)))
+            broken.append(Broken("rest", None, str(error)))
         return broken + [Broken("ended", None, text) for text in world.unexpected]
 
     def _look(self, world: World, actor: Actor, recorder: Recorder) -> None:
