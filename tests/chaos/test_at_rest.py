@@ -37,6 +37,17 @@ def test_held_for_a_node_that_nothing_can_be_given(story: Story) -> None:
     assert broken(story.history({**counts, ("other", "10.0.0.0/23"): (2, 2)})) == {"leak"}
 
 
+def test_held_though_somebody_else_has_it() -> None:
+    """N6: what may yet be written to a node stays in the Lease while another has it, and no pool has anything else."""
+    story = Story()
+    story.pool("pool", ipv4="10.0.0.0/24")
+    story.node("a")
+    story.node("b")
+    story.record("b", "pool", "10.0.0.0/24")
+    story.seize("a", "10.0.0.0/24")
+    assert check(story.history()) == []
+
+
 @pytest.mark.parametrize("why", ["it could be given", "the node has others", "the node is gone", "another has room"])
 def test_held_without_need(story: Story, why: str) -> None:
     """P2, N4: what could be given to a node, or can be written to it no more, has no place in the Lease."""
@@ -48,6 +59,7 @@ def test_held_without_need(story: Story, why: str) -> None:
         story.seize("b", "10.9.0.0/24")
     elif why == "the node is gone":
         story.gone(NODES, "b")
+        story.node("c")
     elif why == "another has room":
         story.pool("other", ipv4="10.1.0.0/24")
     assert broken(story.history()) >= ({"unserved"} if why == "another has room" else {"intent-left"})
