@@ -24,7 +24,7 @@ from tests.testenv.cluster import WITHOUT_AUDIT, Cluster
 from tests.testenv.nodes import NODES
 
 from bench.core import machine
-from bench.soak_load import LABEL, Load
+from bench.soak_load import LABEL, LIFE, Load
 from bench.soak_samples import Sampler
 from bench.soak_verdict import Plan, judge, rate
 
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 MINUTES, RATE = 20.0, 10.0
 MINUTES_LEAST = 5.0
 """The count of an event is told after half a minute: with a shorter warm-up, there would be more of them after it."""
-LIFE = 15
-"""Seconds that a node lives."""
 EVENTS_KEPT_SHARE = 0.4
 """Of the warm-up: events are kept for so long, so that there are as many as there will be when it ends."""
 POOL = {"ipv4": "10.0.0.0/14", "ipv6": "fd00::/112", "labels": LABEL}
@@ -140,7 +138,7 @@ def progress(plan: Plan, samples: Sequence[Sample]) -> str:
             f"{name}{' (leads)' * own.leads} {own.memory.resident:.1f} MB, {own.sockets.middle:.0f} connections"
             for name, own in last.replicas.items()
         ),
-        f"Lease {last.lease.middle:.0f} B ({last.lease.least:.0f}-{last.lease.most:.0f})",
+        f"Lease {last.lease.most:.0f} B and {last.intents.middle:.0f} of intents, {last.oldest:.0f} s old at most",
         f"{last.events} events",
     ]
     if len(samples) > 1:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from tests.testenv.client import Client
 
+LIFE = 15.0
+"""Seconds that a node lives."""
 LABEL = {"soak": "yes"}
 """What the pool selects."""
 _STRAY_EVERY = 20

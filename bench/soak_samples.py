@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import statistics
+import time
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from tests.testenv.nodes import NODES, assert_no_overlap
 from bench.cluster_usage import Descriptors, Memory, descriptors, memory
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from tests.real.site import Replica
     from tests.testenv.client import Client, Json
@@ -43,6 +44,14 @@ class Spread(NamedTuple):
     least: float
     middle: float
     most: float
+
+
+class LeaseLook(NamedTuple):
+    """One look at the Lease."""
+
+    size: int
+    intents: int
+    oldest: float
 
 
 @dataclass(frozen=True)
@@ -75,9 +84,11 @@ class Sample:
     """Since the API server began, as the next one."""
     lease_writes: int
     lease: Spread
-    """Bytes of the object, as JSON."""
+    """Bytes of the object, as JSON, without what it says of intents."""
     intents: Spread
-    """Bytes of the annotation."""
+    """Bytes of what it says of intents."""
+    oldest: float
+    """Seconds for which an entry has been seen there, the most of all."""
     objects: dict[str, int]
     """In etcd, by kind, as the API server last counted them: it does so once a minute."""
     replicas: dict[str, ReplicaSample]
@@ -98,25 +109,47 @@ class Rest:
         return more or self.intents_bytes > other.intents_bytes
 
 
+class LeaseWatch:
+    """Looks at the Lease, and remembers since when each of its entries is there."""
+
+    def __init__(self, admin: Client, clock: Callable[[], float] = time.monotonic) -> None:
+        self._admin = admin
+        self._clock = clock
+        self._seen: list[LeaseLook] = []
+        self._since: dict[str, float] = {}
+
+    def look(self) -> None:
+        """See how it is now."""
+        now, lease = self._clock(), self._admin.get(LEASE)
+        self._since = {uid: self._since.get(uid, now) for uid in recorded(lease)}
+        oldest = max((now - since for since in self._since.values()), default=0.0)
+        self._seen.append(LeaseLook(*lease_sizes(lease), oldest))
+
+    def take(self) -> list[LeaseLook]:
+        """What was seen since the last time."""
+        seen, self._seen = self._seen, []
+        return seen
+
+
 class Sampler:
     """Looks at a cluster with these replicas in it."""
 
     def __init__(self, admin: Client, replicas: Mapping[str, Replica]) -> None:
         self._admin = admin
         self._replicas = replicas
-        self._leases: list[tuple[int, int]] = []
+        self._lease = LeaseWatch(admin)
         self._opened: dict[str, list[Descriptors]] = {name: [] for name in replicas}
 
     def look(self) -> None:
         """See what may be different in a second."""
-        self._leases.append(lease_sizes(self._admin.get(LEASE)))
+        self._lease.look()
         for name, replica in self._replicas.items():
             self._opened[name].append(descriptors(replica.process.pid))
 
     def sample(self, at: float, created: int) -> Sample:
         """What there is, and what was seen since the last time. Raises AssertionError where two nodes overlap."""
         self.look()
-        leases, self._leases = self._leases, []
+        leases = self._lease.take()
         counted = read_series(self._admin.get("/metrics")["text"])
         nodes = self._admin.items(NODES)
         assert_no_overlap(nodes)
@@ -129,8 +162,9 @@ class Sampler:
             events=_count(self._admin, EVENTS),
             events_written=written(counted, "events", _WRITES),
             lease_writes=written(counted, "leases", {"PATCH"}),
-            lease=spread([size for size, _ in leases]),
-            intents=spread([size for _, size in leases]),
+            lease=spread([each.size for each in leases]),
+            intents=spread([each.intents for each in leases]),
+            oldest=max(each.oldest for each in leases),
             objects={kind: _objects(counted, kind) for kind in _KINDS},
             replicas=replicas,
         )
@@ -168,9 +202,17 @@ class Sampler:
 
 
 def lease_sizes(lease: Json) -> tuple[int, int]:
-    """Bytes of a Lease, and of what it says of intents."""
+    """Bytes of a Lease without intents, and of these."""
+    annotations = dict(lease["metadata"].get("annotations") or {})
+    intents = annotations.pop(INTENTS, "")
+    rest = {**lease, "metadata": {**lease["metadata"], "annotations": annotations}}
+    return len(json.dumps(rest, separators=(",", ":"))), len(intents)
+
+
+def recorded(lease: Json) -> set[str]:
+    """The uids of the nodes that a Lease says something may yet be written to."""
     annotations = lease["metadata"].get("annotations") or {}
-    return len(json.dumps(lease, separators=(",", ":"))), len(annotations.get(INTENTS, ""))
+    return {uid for uid, *_ in json.loads(annotations.get(INTENTS, "[]"))}
 
 
 def read_series(text: str) -> list[Series]:

@@ -1,9 +1,12 @@
 """What a soak is held to: nothing grows once it has warmed up.
 
-Two windows of the same length are compared, the first after the warm-up and the last one: memory and events by their
-medians; connections and the Lease by the least that was seen. Both go up when the machine is busy with something else,
-and come down again; what nobody closes or takes away would lift the least. Each figure may grow by a share of itself
-and by some units, so that a figure near zero is not held to fractions of one.
+Two windows of the same length are compared, the first after the warm-up and the last one, by their medians. A figure
+may grow by a share of itself; events, of which there are few, by some more, and as far as more nodes came.
+
+What is in use at a time is the more, the busier the machine is with something else, and that is no growth. So
+connections are held to the most of the first window by the least of the last one, and to what there was before when all
+is at rest again, where one that nobody closed is seen; entries of the Lease are held to an age, which the last write to
+a node that is gone bounds.
 """
 
 from __future__ import annotations
@@ -11,6 +14,8 @@ from __future__ import annotations
 import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from bench.soak_load import LIFE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -25,8 +30,10 @@ PERIOD, PERIOD_SHARE = 15.0, 1 / 12
 """Seconds between samples, and the part of a window that they may be at most."""
 MEMORY_SHARE = 0.05
 LEASE_SHARE = 0.05
+ENTRY_SECONDS = 2 * LIFE
+"""An entry goes with its node, at the next renewal: a few seconds after the node's life at most."""
 EVENTS_SHARE, EVENTS_MORE = 0.1, 3.0
-EVENT_RATE_SHARE, EVENT_RATE_MORE = 0.2, 0.2
+EVENT_RATE_SHARE, EVENT_RATE_MORE = 0.1, 0.1
 CONNECTIONS_MORE = 2.0
 RATE_LEAST = 0.9
 """Of the nodes that were to come: a soak with fewer shows something else."""
@@ -100,20 +107,23 @@ def _replicas(plan: Plan, samples: Sequence[Sample]) -> Iterator[Verdict]:
     for name in samples[0].replicas:
         parts = [[each.replicas[name] for each in part] for part in plan.parts(samples)]
         resident = _medians(parts, lambda each: each.memory.resident)
-        yield _grown(f"{name}: memory, MB", resident, share=MEMORY_SHARE)
-        sockets = _least(parts, lambda each: each.sockets)
-        yield _grown(f"{name}: open connections, least", sockets, more=CONNECTIONS_MORE)
-        opened = _least(parts, lambda each: each.descriptors)
-        yield _grown(f"{name}: open files and connections, least", opened, more=CONNECTIONS_MORE)
+        yield _grown(f"{name}: memory, MB", resident, MEMORY_SHARE)
+        yield _in_use(f"{name}: open connections, least against most", parts, lambda each: each.sockets)
+        yield _in_use(f"{name}: open files, least against most", parts, lambda each: each.descriptors)
 
 
 def _shared(plan: Plan, samples: Sequence[Sample]) -> Iterator[Verdict]:
     parts = plan.parts(samples)
-    yield _grown("bytes of the Lease, least", _least(parts, lambda each: each.lease), share=LEASE_SHARE)
+    yield _grown("bytes of the Lease without intents", _medians(parts, lambda each: each.lease.most), LEASE_SHARE)
+    oldest = Figures(*(max(each.oldest for each in part) for part in parts))
+    yield Verdict("oldest entry of the Lease, seconds", oldest._replace(last=oldest.most), at_most=ENTRY_SECONDS)
+    first, last, _ = (rate(part, lambda each: each.created) for part in parts)
+    times = last / first  # as many nodes came in the last window, each of which may have its events
     there = _medians(parts, lambda each: each.events)
-    yield _grown("events there are", there, share=EVENTS_SHARE, more=EVENTS_MORE)
-    rates = Figures(*(rate(part, lambda each: each.events_written) for part in parts))
-    yield _grown("events written a second", rates, share=EVENT_RATE_SHARE, more=EVENT_RATE_MORE)
+    yield Verdict("events there are", there, at_most=there.first * times * (1 + EVENTS_SHARE) + EVENTS_MORE)
+    told = Figures(*(rate(part, lambda each: each.events_written) for part in parts))
+    at_most = told.first * times * (1 + EVENT_RATE_SHARE) + EVENT_RATE_MORE
+    yield Verdict("events written a second", told, at_most)
 
 
 def _at_rest(before: Rest, after: Rest) -> Iterator[Verdict]:
@@ -142,13 +152,14 @@ def _medians(parts: Sequence[Sequence[T]], of: Callable[[T], float]) -> Figures:
     return Figures(statistics.median(first), statistics.median(last), max(warm))
 
 
-def _least(parts: Sequence[Sequence[T]], of: Callable[[T], Spread]) -> Figures:
+def _in_use(name: str, parts: Sequence[Sequence[T]], of: Callable[[T], Spread]) -> Verdict:
     first, last, warm = ([of(each) for each in part] for part in parts)
-    return Figures(min(each.least for each in first), min(each.least for each in last), max(each.most for each in warm))
+    before, most = max(each.most for each in first), max(each.most for each in warm)
+    return Verdict(name, Figures(before, min(each.least for each in last), most), at_most=before + CONNECTIONS_MORE)
 
 
-def _grown(name: str, found: Figures, *, share: float = 0.0, more: float = 0.0) -> Verdict:
-    return Verdict(name, found, at_most=found.first * (1 + share) + more)
+def _grown(name: str, found: Figures, share: float) -> Verdict:
+    return Verdict(name, found, at_most=found.first * (1 + share))
 
 
 def _rest(name: str, was: float, now: float, at_most: float) -> Verdict:

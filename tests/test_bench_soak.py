@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 from dataclasses import replace
@@ -11,7 +12,18 @@ from typing import TYPE_CHECKING
 import pytest
 from bench.cluster_usage import Memory, descriptors, memory, parse_memory
 from bench.soak import progress, read_options, rest_after
-from bench.soak_samples import ReplicaSample, Rest, Sample, Spread, lease_sizes, read_series, spread, written
+from bench.soak_samples import (
+    LeaseWatch,
+    ReplicaSample,
+    Rest,
+    Sample,
+    Spread,
+    lease_sizes,
+    read_series,
+    recorded,
+    spread,
+    written,
+)
 from bench.soak_verdict import Figures, Plan, judge, rate
 
 if TYPE_CHECKING:
@@ -42,8 +54,9 @@ def sample(at: float) -> Sample:
         events=60,
         events_written=int(at),
         lease_writes=int(10 * at),
-        lease=Spread(890, 892, 990),
+        lease=Spread(790, 792, 794),
         intents=Spread(90, 92, 190),
+        oldest=3.0,
         objects={"nodes": 157},
         replicas={"one": OWN},
     )
@@ -103,9 +116,10 @@ class TestVerdicts:
         assert broken(soak()) == []
         assert [each.name for each in judge(PLAN, soak(), BEFORE, AFTER)] == [
             "one: memory, MB",
-            "one: open connections, least",
-            "one: open files and connections, least",
-            "bytes of the Lease, least",
+            "one: open connections, least against most",
+            "one: open files, least against most",
+            "bytes of the Lease without intents",
+            "oldest entry of the Lease, seconds",
             "events there are",
             "events written a second",
             "at rest: bytes of intents in the Lease",
@@ -134,24 +148,34 @@ class TestVerdicts:
         assert verdict.held_to == "at most 52.5"
 
     def test_connections(self) -> None:
-        """One that is left open every three minutes is found, files alike; many that come and go are no leak."""
-        samples = soak(lambda each, share: own(each, sockets=up_to(10 + int(7 * share))))
-        assert broken(samples) == ["one: open connections, least"]
-        samples = soak(lambda each, share: own(each, descriptors=up_to(10 + int(7 * share))))
-        assert broken(samples) == ["one: open files and connections, least"]
+        """One that is left open every minute is found, files alike; many that come and go are no leak."""
+        samples = soak(lambda each, share: own(each, sockets=up_to(10 + int(20 * share))))
+        assert broken(samples) == ["one: open connections, least against most"]
+        samples = soak(lambda each, share: own(each, descriptors=up_to(10 + int(20 * share))))
+        assert broken(samples) == ["one: open files, least against most"]
         assert broken(soak(lambda each, share: own(each, sockets=Spread(10, 10 + 9 * share, 10 + 50 * share)))) == []
 
     def test_lease(self) -> None:
-        """Entries that stay lift the least of it; many that come and go do not."""
-        samples = soak(lambda each, share: replace(each, lease=Spread(890 + 100 * share, 1500, 3000)))
-        assert broken(samples) == ["bytes of the Lease, least"]
-        assert broken(soak(lambda each, share: replace(each, lease=Spread(890, 892 + 500 * share, 9000 * share)))) == []
+        """It grows, or has an entry that stays, also one that went before the end; many that come and go are none."""
+        grown = soak(lambda each, share: replace(each, lease=Spread(790, 800, 800 + 100 * share)))
+        assert broken(grown) == ["bytes of the Lease without intents"]
+        stays = soak(lambda each, _: replace(each, oldest=31 if each.at == 600 else 3))
+        assert broken(stays) == ["oldest entry of the Lease, seconds"]
+        assert broken(soak(lambda each, share: replace(each, intents=Spread(90, 92 + 500 * share, 9e3 * share)))) == []
 
     def test_events(self) -> None:
         """More of them, and more of them a second."""
         assert broken(soak(lambda each, share: replace(each, events=60 + int(20 * share)))) == ["events there are"]
         faster = soak(lambda each, share: replace(each, events_written=int(each.at * (1 + share))))
         assert broken(faster) == ["events written a second"]
+
+    def test_events_of_more_nodes(self) -> None:
+        """Where more nodes came, as after a moment in which the machine was too slow, there are more events."""
+        samples = soak(lambda each, share: replace(each, created=int(each.at * (10 + 5 * share))))
+        busy = [
+            replace(each, events=60 + int(45 * each.at / 1200), events_written=each.created // 10) for each in samples
+        ]
+        assert broken(busy) == []
 
     def test_at_rest(self) -> None:
         """An entry that is left in the Lease, and connections that nobody closes."""
@@ -185,9 +209,32 @@ def test_what_is_left_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_lease_sizes() -> None:
-    """The whole object, and the annotation alone."""
-    assert lease_sizes({"metadata": {}}) == (15, 0)
-    assert lease_sizes({"metadata": {"annotations": {"cidrella.dev/intents": "[[1]]"}}})[1] == 5
+    """The object without the annotation, and the annotation alone."""
+    lease = {"metadata": {"annotations": {"cidrella.dev/intents": '[["u1","p","10.0.0.0/24"],["u2","p"]]'}}}
+    assert lease_sizes({"metadata": {}}) == (len('{"metadata":{"annotations":{}}}'), 0)
+    assert lease_sizes(lease) == (len('{"metadata":{"annotations":{}}}'), 37)
+    assert recorded(lease) == {"u1", "u2"}
+    assert recorded({"metadata": {}}) == set()
+
+
+def test_the_age_of_entries() -> None:
+    """How long an entry has been seen, the oldest of all; one that was gone in between begins anew."""
+
+    class Admin:
+        def __init__(self) -> None:
+            self.uids: list[str] = []
+
+        def get(self, _: str) -> object:
+            return {"metadata": {"annotations": {"cidrella.dev/intents": json.dumps([[uid] for uid in self.uids])}}}
+
+    now = [0.0]
+    admin = Admin()
+    looking = LeaseWatch(admin, lambda: now[0])  # type: ignore[arg-type]
+    for now[0], admin.uids in [(0.0, ["a"]), (5.0, ["a", "b"]), (8.0, ["b"]), (9.0, ["a", "b"]), (11.0, ["a"])]:
+        looking.look()
+    assert [each.oldest for each in looking.take()] == [0, 5, 3, 4, 2]
+    looking.look()
+    assert len(looking.take()) == 1
 
 
 def test_series_of_the_api_server() -> None:
