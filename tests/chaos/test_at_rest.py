@@ -142,15 +142,23 @@ def test_undeletable_where_pools_overlap(story: Story) -> None:
 def test_whose_a_found_block_is(annotation: str, flagged: str) -> None:
     """P3: a block of which the annotation names no pool counts towards the oldest of its size."""
     story = Story()
+    story.pool("oldest-of-another-size", ipv4="10.0.0.0/21", perNodeHostBits=9)
     story.pool("older", ipv4="10.0.0.0/21")
     story.pool("younger", ipv4="10.0.0.0/21")
-    story.pool("oldest-of-another-size", ipv4="10.0.0.0/21", perNodeHostBits=9)
     story.node("a", blocks="10.0.0.0/24")
     story.update(NODES, "a", "admin", metadata={"annotations": {"cidrella.dev/pool": annotation}})
     story.delete(POOLS, "older")
     story.delete(POOLS, "younger")
     (found,) = check(story.history())
     assert (found.invariant, found.text.split()[0]) == ("undeletable", flagged)
+
+
+def test_whose_a_block_of_another_size_is(story: Story) -> None:
+    """P3: a block of no pool's size counts towards the oldest pool around it."""
+    story.gone(NODES, "a")
+    story.node("b", blocks="10.0.0.0/26")
+    story.delete(POOLS, "pool")
+    assert check(story.history()) == []
 
 
 @pytest.mark.parametrize("free", [6, 8])
