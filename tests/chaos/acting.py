@@ -48,6 +48,7 @@ _PAUSE_SECONDS: Final = 45.0
 """How long a pause waits, which is what all of this is about."""
 _WIRE_SECONDS: Final = 6.0
 """How long a fault waits until something is on the wire."""
+_GATHER_SECONDS: Final = 0.3
 _SLOW_SECONDS: Final = 1.0
 _ROLL_SECONDS: Final = 15.0
 """How long the next replica waits until the one before it is ready again."""
@@ -358,16 +359,19 @@ class Actor:
         late = delay(fault.held, even_if_gone=True)
         names = [node.name for node in fault.contest.wanting]
         contested = member.proxy.add(late, method="PATCH", path=rf"{NODE_PATCH}({'|'.join(names)})\b")
-        others = member.proxy.add(late, method="PATCH", path=NODE_PATCH)
+        rules = [contested]
         try:
             self._create(fault.contest.wanting)
             deadline = time.monotonic() + _WIRE_SECONDS
             while contested.hits < len(names) and time.monotonic() < deadline:
                 time.sleep(_POLL)
+            # Whatever else it sends only now: it has no more than so many writes under way.
+            rules.append(member.proxy.add(late, method="PATCH", path=NODE_PATCH))
+            time.sleep(_GATHER_SECONDS)
             yield contested
         finally:
-            member.proxy.remove(contested)
-            member.proxy.remove(others)
+            for rule in rules:
+                member.proxy.remove(rule)
             end = time.time() + fault.held
             self._recorder.fault(HELD, begin, end, member.name)
             with self._lock:
