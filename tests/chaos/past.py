@@ -52,15 +52,14 @@ class NodeLife:
 
     uid: str
     name: str
-    born: int
     labels: list[tuple[int, Mapping[str, str]]] = field(default_factory=list)
     """All that it had, each since a revision, until it was given blocks."""
     grant: Grant | None = None
     gone: int | None = None
 
     def lives_at(self, revision: int) -> bool:
-        """Whether it was there."""
-        return self.born <= revision and (self.gone is None or revision < self.gone)
+        """Whether it was there, after it was made."""
+        return self.gone is None or revision < self.gone
 
 
 @dataclass(slots=True)
@@ -68,7 +67,6 @@ class PoolLife:
     """A pool, this very one."""
 
     uid: str
-    born: int
     versions: list[tuple[int, Pool]] = field(default_factory=list)
     """All that it was, each since a revision: its selector may change (K2)."""
     guarded: int | None = None
@@ -81,8 +79,8 @@ class PoolLife:
         return self.versions[0][1].ranges
 
     def lives_at(self, revision: int) -> bool:
-        """Whether it was there, be it terminating."""
-        return self.born <= revision and (self.gone is None or revision < self.gone)
+        """Whether it was there, be it terminating, after it was made."""
+        return self.gone is None or revision < self.gone
 
 
 @dataclass(slots=True)
@@ -146,7 +144,7 @@ class Past:
 
     def _node(self, change: Change) -> None:
         metadata = change.object["metadata"]
-        life = self.nodes.setdefault(metadata["uid"], NodeLife(metadata["uid"], change.name, change.revision))
+        life = self.nodes.setdefault(metadata["uid"], NodeLife(metadata["uid"], change.name))
         if change.type == DELETED:
             life.gone = change.revision
             return
@@ -180,7 +178,7 @@ class Past:
         pool = read_pool(change.collection, change.object)
         lives = self.pools.setdefault(pool.name, [])
         if not lives or lives[-1].uid != pool.uid:
-            lives.append(PoolLife(pool.uid, change.revision))
+            lives.append(PoolLife(pool.uid))
         life = lives[-1]
         if change.type == DELETED:
             life.gone = change.revision

@@ -21,6 +21,13 @@ def test_overlap(story: Story) -> None:
     assert [(each.invariant, each.revision) for each in check(story.history())] == [("overlap", story.revision - 1)]
 
 
+def test_overlap_for_a_while(story: Story) -> None:
+    """A1: that one of the two is gone later is no excuse."""
+    story.serve("b", "pool", "10.0.0.0/24")
+    story.gone(NODES, "a")
+    assert broken(story.history()) == {"overlap"}
+
+
 def test_overlap_of_sizes(story: Story) -> None:
     """A1, A6: a block of another pool that has some of the same addresses is flagged."""
     story.pool("large", ipv4="10.0.0.0/20", perNodeHostBits=9)
@@ -135,6 +142,34 @@ def test_a_fault_excuses(story: Story, whose: str | None, sound: float, flagged:
     story.wait(LONG + sound)
     story.give("c", "pool", "10.0.1.0/24")
     assert broken(story.history()) == ({"overlap"} if flagged else set())
+
+
+def test_a_fault_of_whoever_it_was(story: Story) -> None:
+    """O6: where the audit log lost who it was, it may have been the one that had a fault."""
+    story.node("b")
+    story.node("c")
+    story.fault(LONG, "r1")
+    story.seize("b", "10.0.1.0/24")
+    story.wait(LONG)
+    story.record("c", "pool", "10.0.1.0/24", "r1")
+    story.lose_audit_line()
+    story.send("c", "pool", "10.0.1.0/24", "r0")
+    story.settle("c")
+    assert check(story.history()) == []
+
+
+def test_in_time_though_answered_late(story: Story) -> None:
+    """O6: what counts is when the API server received what was recorded, not when it answered."""
+    story.node("b")
+    story.node("c")
+    story.seize("b", "10.0.1.0/24")
+    story.wait(ALLOWANCE - 0.2)
+    story.record("c", "pool", "10.0.1.0/24")
+    story.writes[-1] = dataclasses.replace(story.writes[-1], answered=story.now + 0.9)
+    story.wait(1.0)
+    story.send("c", "pool", "10.0.1.0/24")
+    story.settle("c")
+    assert check(story.history()) == []
 
 
 def test_sound_moments_between_faults_add_up(story: Story) -> None:
