@@ -218,21 +218,26 @@ def releases(site: Site) -> int:
 
 
 def test_a_lease_lost_for_a_moment(site: Site) -> None:
-    """N9, A1, F5: a leader that could not renew in time, and leads again, remembers the writes that may still land."""
-    site.create_pool("pool", ipv4="10.1.0.0/24")
+    """N9, A1, F5: a leader that could not renew in time, and leads again, remembers the writes that may still land.
+
+    The pool has one block. The node that it was sent to is none of the pool's any more, and another one wants it.
+    """
+    site.create_pool("pool", ipv4="10.1.0.0/24", labels={"pool": "pool"})
     with behind_proxy(site) as behind:
         on_the_wire = OnTheWire(behind)
         replica = behind.run(*SHORT_LEASE)
         eventually(lambda: replica.metric("cidrella_leader") == 1)
-        site.create_node("held-back", taints=[{"key": UNINITIALIZED, "effect": "NoSchedule"}])
-        site.create_node("slow")
+        taint = {"key": UNINITIALIZED, "effect": "NoSchedule"}
+        site.create_node("held-back", {"pool": "pool"}, taints=[taint])
+        site.create_node("slow", {"pool": "pool"})
         on_the_wire.wait()
         away = behind.proxy.add(cut(), path="/leases/")
         eventually(lambda: replica.metric("cidrella_leader") == 0)
+        site.admin.patch(f"{NODES}/slow", {"metadata": {"labels": {"pool": "other"}}})
         site.admin.patch(f"{NODES}/held-back", {"spec": {"taints": None}})
         behind.proxy.remove(away)
         eventually(lambda: replica.metric("cidrella_leader") == 1)
-        eventually(lambda: len(site.events("CIDRNotAvailable")) > 0)
+        eventually(lambda: bool(site.events("CIDRNotAvailable", "held-back") or site.blocks("held-back")))
         on_the_wire.arrive()
-        site.wait_served("slow")
+        assert site.wait_served("slow") == {"slow": ["10.1.0.0/24"]}
         assert_no_overlap(site.admin.items(NODES))
