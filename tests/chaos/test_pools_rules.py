@@ -108,6 +108,7 @@ def test_half_from_configs(late: str, seconds: float, flagged: bool) -> None:
         story.wait(LONG)
         story.guard(CONFIGS, "v6")
     story.wait(seconds)
+    story.update(NODES, "b", "admin", spec={"unschedulable": True})
     story.give("b", "ccc/v4", "10.2.0.0/24")
     assert broken(story.history()) == ({"half"} if flagged else set())
 
@@ -177,6 +178,24 @@ def test_terminating_and_not_told(story: Story, whose: str | None, flagged: bool
     assert broken(story.history()) == ({"terminating"} if flagged else set())
 
 
+@pytest.mark.parametrize("meanwhile", ["something else changes", "it goes", "it goes at once"])
+def test_terminating_since_it_was_deleted(story: Story, meanwhile: str) -> None:
+    """S6, P2: whatever becomes of a deleted pool, it gives nothing since it was deleted."""
+    story.node("b")
+    story.gone(NODES, "a")
+    if meanwhile == "it goes at once":
+        story.gone(POOLS, "pool")
+    else:
+        story.delete(POOLS, "pool")
+    story.wait(KNOWN)
+    if meanwhile == "something else changes":
+        story.update(POOLS, "pool", "admin", metadata={"labels": {"zone": "a"}})
+    elif meanwhile == "it goes":
+        story.gone(POOLS, "pool")
+    story.give("b", "pool", "10.0.1.0/24")
+    assert broken(story.history()) == {"terminating"}
+
+
 def test_recorded_before_the_pool_was_deleted(story: Story) -> None:
     """P3: what was recorded in time arrives whenever it does, and the pool is there as long."""
     story.node("b")
@@ -199,6 +218,17 @@ def test_recorded_in_time_but_the_pool_is_gone(story: Story) -> None:
     story.send("b", "pool", "10.0.1.0/24")
     story.settle("b")
     assert broken(story.history()) == {"outside"}
+
+
+def test_a_pool_that_was_made_again(story: Story) -> None:
+    """P6: a pool of the name that another had gives of its own range."""
+    story.gone(NODES, "a")
+    story.delete(POOLS, "pool")
+    story.gone(POOLS, "pool")
+    story.wait(LONG)
+    story.pool("pool", ipv4="10.8.0.0/21")
+    story.serve("b", "pool", "10.8.1.0/24")
+    assert check(story.history()) == []
 
 
 def test_another_pool_of_that_name(story: Story) -> None:
