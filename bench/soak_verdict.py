@@ -6,7 +6,7 @@ may grow by a share of itself; events, of which there are few, by some more, and
 What is in use at a time is the more, the busier the machine is with something else, and that is no growth. So
 connections are held to the most of the first window by the least of the last one, and to what there was before when all
 is at rest again, where one that nobody closed is seen; entries of the Lease are held to an age, which the last write to
-a node that is gone bounds.
+a node that is gone bounds; and a queue of nodes to the number of nodes.
 """
 
 from __future__ import annotations
@@ -108,6 +108,8 @@ def _replicas(plan: Plan, samples: Sequence[Sample]) -> Iterator[Verdict]:
         parts = [[each.replicas[name] for each in part] for part in plan.parts(samples)]
         resident = _medians(parts, lambda each: each.memory.resident)
         yield _grown(f"{name}: memory, MB", resident, MEMORY_SHARE)
+        there = max(each.nodes for each in plan.parts(samples)[1])
+        yield Verdict(f"{name}: names in its queue", _medians(parts, lambda each: each.queue), at_most=there)
         yield _in_use(f"{name}: open connections, least against most", parts, lambda each: each.sockets)
         yield _in_use(f"{name}: open files, least against most", parts, lambda each: each.descriptors)
 

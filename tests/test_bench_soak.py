@@ -116,6 +116,7 @@ class TestVerdicts:
         assert broken(soak()) == []
         assert [each.name for each in judge(PLAN, soak(), BEFORE, AFTER)] == [
             "one: memory, MB",
+            "one: names in its queue",
             "one: open connections, least against most",
             "one: open files, least against most",
             "bytes of the Lease without intents",
@@ -146,6 +147,11 @@ class TestVerdicts:
         assert verdict.found == Figures(50, 50, 80)
         assert verdict.kept
         assert verdict.held_to == "at most 52.5"
+
+    def test_queue(self) -> None:
+        """Names of nodes that are gone are in nobody's way, and would be there for ever."""
+        assert broken(soak(lambda each, _: own(each, queue=float(each.created)))) == ["one: names in its queue"]
+        assert broken(soak(lambda each, share: own(each, queue=150 * share))) == []
 
     def test_connections(self) -> None:
         """One that is left open every minute is found, files alike; many that come and go are no leak."""
