@@ -187,6 +187,7 @@ def test_terminating_since_it_was_deleted(story: Story, meanwhile: str) -> None:
         story.gone(POOLS, "pool")
     else:
         story.delete(POOLS, "pool")
+    story.relabel("b", {"zone": "a"})  # an answer that tells when: that of a deletion has no revision
     story.wait(KNOWN)
     if meanwhile == "something else changes":
         story.update(POOLS, "pool", "admin", metadata={"labels": {"zone": "a"}})
