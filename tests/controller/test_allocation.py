@@ -173,3 +173,19 @@ def test_nodes_that_wait_do_not_stop_the_world() -> None:
         running.cancel()
 
     asyncio.run(scenario())
+
+
+def test_a_standby_keeps_nothing_of_what_went() -> None:
+    """F5: where nobody takes names, those of nodes that are served by another, or gone, are not kept for ever."""
+
+    async def scenario() -> None:
+        office = Office(FakeClient(_hang))
+        served, gone, wants = nodes(3)
+        for each in (served, gone, wants):
+            office.see(each)
+        office.see(replace(served, pod_cidrs=("10.0.0.0/24",)))
+        office.lose(gone.name)
+        assert len(office.allocation.queue) == 1
+        assert await office.allocation.queue.take(3) == [wants.name]
+
+    asyncio.run(scenario())

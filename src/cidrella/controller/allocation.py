@@ -276,7 +276,7 @@ class Allocation:
         self._uncertain.discard(name)
         self._written.pop(name, None)
         self._intents.drop(name)
-        self.queue.forget(name)
+        self.queue.discard(name)
 
     def _serve(self, names: list[str]) -> list[tuple[Node, Decision, Intent]]:
         """Decide on nodes that were taken. What was decided comes back to be recorded, or is sent off."""

@@ -174,7 +174,7 @@ class StatusWriter:
         self._written.pop(name, None)
         self._looked_at.pop(name, None)
         self._failing.discard(name)
-        self._queue.forget(name)
+        self._queue.discard(name)
 
     async def run(self) -> None:
         """Write what changed, for ever."""
