@@ -8,7 +8,7 @@ import pytest
 
 from tests.chaos.blocks import block, count_touched
 from tests.chaos.checker import check
-from tests.chaos.history import LEASES, NODES, POOLS, History
+from tests.chaos.history import CONFIGS, LEASES, NODES, POOLS, History
 from tests.chaos.pools import read_pool
 from tests.chaos.story import KNOWN, LONG, Story, broken, selects
 
@@ -116,6 +116,30 @@ def test_selectors(selector: dict[str, object], matching: str) -> None:
     spec = {"perNodeHostBits": 8, "ipv4": "10.0.0.0/16", "nodeSelector": selector}
     pool = read_pool(POOLS, {"metadata": {"name": "p", "uid": "u"}, "spec": spec})
     assert "".join(name for name in "ab" if pool.selects(name, {})) == matching
+
+
+@pytest.mark.parametrize(
+    ("selector", "matching"),
+    [
+        (None, "12-"),
+        ({"matchLabels": {"n": "1"}}, "1"),
+        ({"matchExpressions": [{"key": "n", "operator": "Exists"}]}, "12"),
+        ({"matchLabels": {"n": "1"}, "matchExpressions": [{"key": "n", "operator": "NotIn", "values": ["1"]}]}, ""),
+    ],
+)
+def test_selectors_of_configs(selector: dict[str, object] | None, matching: str) -> None:
+    """K2, S1: of nodes with the label 1, 2 and without it, those that a config's selector selects: all of it counts."""
+    spec = {"cidr": "10.0.0.0/16", "perNodeMaskSize": 24, **({"nodeSelector": selector} if selector else {})}
+    pool = read_pool(CONFIGS, {"metadata": {"name": "p", "uid": "u"}, "spec": spec})
+    assert "".join(each for each in "12-" if pool.selects("a", {} if each == "-" else {"n": each})) == matching
+
+
+@pytest.mark.parametrize(("bits", "length"), [({}, 119), ({"perNodeHostBitsIPv6": 64}, 64)])
+def test_sizes_of_both_families(bits: dict[str, int], length: int) -> None:
+    """C2: both families have as many host bits, unless IPv6 has its own."""
+    spec = {"perNodeHostBits": 9, "ipv4": "10.0.0.0/16", "ipv6": "fd00::/48", **bits}
+    pool = read_pool(POOLS, {"metadata": {"name": "p", "uid": "u"}, "spec": spec})
+    assert [each.length for each in pool.ranges] == [23, length]
 
 
 def test_touched() -> None:
