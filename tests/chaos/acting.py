@@ -46,7 +46,7 @@ _FIND_SECONDS: Final = 6.0
 """How long a fault waits for somebody whom it can hit."""
 _PAUSE_SECONDS: Final = 45.0
 """How long a pause waits, which is what all of this is about."""
-_WIRE_SECONDS: Final = 6.0
+_WIRE_SECONDS: Final = 10.0
 """How long a fault waits until something is on the wire."""
 _GATHER_SECONDS: Final = 0.3
 _SLOW_SECONDS: Final = 1.0

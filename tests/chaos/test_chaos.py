@@ -20,8 +20,10 @@ def test_a_minute_of_chaos(record_property: Callable[[str, object], None]) -> No
     Leaders are paused with writes on the wire; the API server's whole history is checked, at every moment of it.
     """
     outcome = run(SEED, SECONDS, KEPT / f"seed-{SEED}")
-    for name in ("allocations", "pauses", "held_writes", "takeovers", "faults", "skipped"):
+    for name in ("allocations", "pauses", "held_writes", "takeovers"):
         record_property(name, getattr(outcome, name))
+    for kind, count in outcome.faults.items():
+        record_property(kind, count)
     assert not outcome.broken, f"seed {SEED}, kept in {outcome.kept}:\n" + "\n".join(map(str, outcome.broken))
     assert outcome.allocations > 0
     assert outcome.pauses >= 2
