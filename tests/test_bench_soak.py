@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from bench.cluster_usage import Memory, descriptors, memory, parse_memory
-from bench.soak import progress, read_options, rest_after
+from bench.soak import progress, read_options, rest_after, show
 from bench.soak_samples import (
     LeaseWatch,
     ReplicaSample,
@@ -289,6 +289,18 @@ def test_progress() -> None:
         "0:30 of 20:00 | 300 nodes came, 300 served, 157 there | one (leads) 50.0 MB, 11 connections"
     )
     assert "10.0 Lease writes a second" in line
+
+
+def test_what_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    """A line for each verdict, with its figures, and one that sums up."""
+    samples = soak(lambda each, share: own(each, memory=Memory(50 + 5 * share, 0, 0)))
+    show(PLAN, samples, judge(PLAN, samples, BEFORE, AFTER))
+    said = capsys.readouterr().out
+    assert "BROKEN  one: memory, MB: 51.66, 54.66, 55 (at most 54.24)\n" in said
+    assert "kept    events there are: 60, 60, 60 (at most 69)\n" in said
+    assert said.endswith("1 of 12 BROKEN\n")
+    show(PLAN, soak(), judge(PLAN, soak(), BEFORE, AFTER))
+    assert capsys.readouterr().out.endswith("all kept: nothing grew\n")
 
 
 def test_options(capsys: pytest.CaptureFixture[str]) -> None:
