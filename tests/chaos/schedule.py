@@ -369,8 +369,10 @@ class _Drawer:
     def _passing_pools(self) -> Iterator[Step]:
         """Pools that come and go, over ranges of which several overlap, also with one that is still being deleted."""
         draws = self._draws("pools")
+        # In a short run as well several are to be deleted while they are in use and wanted.
+        hurry = min(1.0, max(0.5, self._seconds / 240))
         at, number = 3.0, 0
-        while (at := at + draws.uniform(6, 14)) < self._seconds - 5:
+        while (at := at + hurry * draws.uniform(6, 14)) < self._seconds - 5:
             name = f"passing-{number}"
             labels = draws.choice(((("zone", "d"),), (("zone", "d"), ("tier", "big")), (("tier", "small"),)))
             subnet = draws.randrange(4)
@@ -385,7 +387,7 @@ class _Drawer:
             )
             number += 1
             yield CreatePool(at, pool)
-            if (gone := at + draws.uniform(8, 25)) < self._seconds:
+            if (gone := at + hurry * draws.uniform(8, 25)) < self._seconds:
                 yield DeletePool(gone, pool)
 
     def _changes_of_flags(self) -> Iterator[Step]:
