@@ -26,7 +26,7 @@ class GaveUpError(Exception):
 class Patient:
     """One identity. May be used from many threads."""
 
-    def __init__(self, like: Client, patience: float = 15.0) -> None:
+    def __init__(self, like: Client, patience: float = 30.0) -> None:
         """`like` is a client of the same identity, `patience` how many seconds it tries to do one thing."""
         self._client = Client(like.server, like.ca, like.identity, like.token, timeout=_ASK_SECONDS)
         self._patience = patience
