@@ -161,9 +161,10 @@ class Past:
         annotation = change.object["metadata"].get("annotations", {}).get(POOL_ANNOTATION, "")
         users = self._users.get(change.revision, set())
         replicas = {self._replicas.get(user) for user in users}
-        # One who wrote the same again is answered with the same revision, and an API server that was killed may have
-        # logged nothing. The annotation comes with a controller's own blocks, and nobody else writes it.
-        ours = None not in replicas if len(replicas) == 1 else bool(annotation)
+        # The annotation comes with a controller's own blocks, and nobody else writes it. Without it (in a mode that has
+        # no pools) the log has to tell. It may not: an API server that was killed may have logged nothing; and who
+        # changed nothing, afterwards, is logged with the same revision.
+        ours = bool(annotation) or (bool(replicas) and None not in replicas)
         named = tuple(name for name in annotation.split(",") if name)
         return Grant(
             change.revision, blocks, named, ours and change.type != ADDED, self._only(change.revision) if ours else None

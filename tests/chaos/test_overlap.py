@@ -88,6 +88,14 @@ def test_somebody_else_says_the_same(story: Story) -> None:
     assert broken(story.history()) == {"overlap"}
 
 
+def test_ours_unlogged_and_somebody_else_says_the_same(story: Story) -> None:
+    """A1: nor does it where the line of who did change something was lost."""
+    story.serve("b", "pool", "10.0.0.0/24")
+    number = next(number for number, each in enumerate(story.writes) if each.name == "b" and each.verb == "patch")
+    story.writes[number] = dataclasses.replace(story.writes[number], user=THIRD)
+    assert broken(story.history()) == {"overlap"}
+
+
 @pytest.mark.parametrize(("seconds", "flagged"), [(ALLOWANCE - 0.5, False), (KNOWN, True)])
 def test_ours_on_top_of_somebody_else(story: Story, seconds: float, flagged: bool) -> None:
     """A1, N2: what somebody else took is not given any more, once there was time to learn of it."""

@@ -188,6 +188,12 @@ async def _settle() -> None:
         await asyncio.sleep(0)
 
 
+async def _until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
 def _sent_to(fake: FakeClient) -> list[str]:
     """The nodes to which something was sent, each as often as that was."""
     return [body["metadata"]["uid"] for _, body in fake.sent]
@@ -404,6 +410,37 @@ class TestSending:
                 await asyncio.sleep(0.01)
             given = [body["spec"]["podCIDRs"] for _, body in fake.sent]
             assert given == ([["10.64.0.0/24"]] if anew else [])
+            running.cancel()
+
+        asyncio.run(scenario())
+
+    @pytest.mark.parametrize("who", ["Services", "a third party"])
+    @pytest.mark.parametrize("sent", [False, True])
+    def test_a_block_that_others_took_meanwhile(self, who: str, sent: bool) -> None:
+        """A7, N6, N9: what is seen to be taken is not sent, nor sent again; what was sent once is held.
+
+        The node gets another block.
+        """
+
+        async def scenario() -> None:
+            made, fake, lease = office(_lose if sent else _refuse)
+            running = begin(made)
+            if not sent:
+                lease.open.clear()
+            made.see(node("n"))
+            await _until(lambda: bool(fake.sent) if sent else not made.allocation.queue.ready)
+            if who == "Services":
+                made.cluster.add_service_range(Prefix.parse("10.0.0.0/24"), "services")
+            else:
+                made.see(node("other", has="10.0.0.0/24"))
+            before = len(fake.sent)
+            lease.open.set()
+            await _until(lambda: len(fake.sent) > before)
+            assert all(body["spec"]["podCIDRs"] == ["10.0.1.0/24"] for _, body in fake.sent[before:])
+            assert (intent("n", "10.0.0.0/24") in decode(made.intents.text() or "")) == sent
+            assert made.cluster.holds_count == sent
+            made.see(node("n", has="10.0.0.0/24" if sent else "10.0.1.0/24"))
+            assert made.intents.text() == ""
             running.cancel()
 
         asyncio.run(scenario())

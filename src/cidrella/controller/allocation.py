@@ -14,7 +14,7 @@ Theory of operation:
   leads, perhaps again, and it could not be given any more: then it is held instead (`intents.take_over`).
 - A PATCH whose outcome is unknown, or that another leader may have sent, may land at any time, also after a later one
   was refused. From then on only the first two ways are open, and the same block is sent again until one of them
-  happens.
+  happens; or it is held, and the node given another, where it is seen that others have the block (N6, A7).
 - A node that no pool can serve waits: it is tried again with growing delays, and at once when the books say that there
   is an opening, or when the node itself changes (N4).
 """
@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import structlog
 
-from cidrella.controller.intents import BATCH
+from cidrella.controller.intents import BATCH, Intent
 from cidrella.core.decision import Outcome, Reason
 from cidrella.kube.client import METADATA_ONLY, STRATEGIC_PATCH, Receipt
 from cidrella.kube.errors import ApiError, KubeError
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from cidrella.controller.findings import Findings
-    from cidrella.controller.intents import Intent, Intents
+    from cidrella.controller.intents import Intents
     from cidrella.controller.metrics import Metrics
     from cidrella.core.cluster import Cluster
     from cidrella.core.decision import Decision, Node
@@ -226,11 +226,24 @@ class Allocation:
         """Send what was recorded a moment ago, unless something came in between."""
         if not self._duty.on or self._intents.get(node.name) is not intent:
             self._put_back([node.name])
+        elif self._cluster.is_contested(node.name):
+            self._give_up(node, intent)
+            self._put_back([node.name])
         elif self._may_land(node) or self._cluster.still_gives(node.name):
             self._send(node, decision)
         else:
             self._refused(node)
             self._put_back([node.name])
+
+    def _give_up(self, node: Node, intent: Intent) -> None:
+        """What is reserved for a node was taken by others meanwhile. If it was sent before, it is held (see `hold`)."""
+        if self._may_land(node):
+            self._cluster.cancel(node.name)
+            self._intents.drop(node.name)
+            self._uncertain.discard(node.name)
+            self._cluster.hold(node, intent.pool, intent.blocks)
+        else:
+            self._refused(node)
 
     def _put_back(self, names: Iterable[str]) -> None:
         """Look again at nodes that were taken, if there is anything to look at."""
@@ -293,13 +306,21 @@ class Allocation:
                 self.waiting.discard(node.name)
                 intent = self._intents.add(node, decision)
                 if intent is None:
-                    self._send(node, decision)
+                    self._send_at_once(node, decision)
                 else:
                     decided.append((node, decision, intent))
             else:
                 self.queue.done(node.name)
                 self._let_wait(node, decision)
         return decided
+
+    def _send_at_once(self, node: Node, decision: Decision) -> None:
+        """Send what was decided, where nothing is recorded; not again what others took meanwhile."""
+        if self._may_land(node) and self._cluster.is_contested(node.name):
+            self._give_up(node, Intent(node.uid, decision.pool_name, decision.blocks))
+            self._put_back([node.name])
+        else:
+            self._send(node, decision)
 
     def _revived(self, node: Node, decision: Decision) -> Decision:
         """What was decided; or, for a node that would wait, what may land on it and can be given to it after all."""

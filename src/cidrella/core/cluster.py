@@ -371,9 +371,13 @@ class Cluster:
             giver is not None and giver.spec.gives and self._pools.get(giver.name) is giver for giver in account.givers
         )
 
+    def is_contested(self, name: str) -> bool:
+        """Whether others hold any of what is reserved for a node, or held by it."""
+        return name in self._accounts and next(self.conflicts(name), None) is not None
+
     def stands(self, name: str) -> bool:
         """Whether what is reserved for a node could be given now: its pools give, and nobody else has any of it."""
-        return self.still_gives(name) and next(self.conflicts(name), None) is None
+        return self.still_gives(name) and not self.is_contested(name)
 
     def reserved(self) -> list[str]:
         """The nodes for which something is reserved that was not seen on them yet. O(nodes)."""
