@@ -7,12 +7,12 @@ MUTANTS := .venv-mutants
 EXAMPLE := examples/getting-started
 FIRST_STEPS := examples/first-steps/first.yaml
 # Tests that need a real API server or a real kubectl.
-CLUSTERED := tests/testenv tests/conformance tests/up tests/real
+CLUSTERED := tests/testenv tests/conformance tests/up tests/real tests/chaos
 # Tests that need a browser.
 BROWSED := tests/page
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types layers unit real page page-pictures compare migration kubectl testenv peers bench-core bench-cluster bench-services bench-up bench-page mutants crds pictures package lock clean
+.PHONY: help run test lint types layers unit real page page-pictures chaos chaos-replay compare migration kubectl testenv peers bench-core bench-cluster bench-services bench-up bench-page soak mutants crds pictures package lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -42,6 +42,12 @@ real: $(VENV)/.dev testenv ## Run the tests on a real API server and on the embe
 page: $(VENV)/.dev testenv ## Look at the page in a real Chromium, which is installed if it is missing
 	$(call timed,page,$(BIN)/python -m pytest $(BROWSED))
 
+chaos: $(VENV)/.dev testenv ## Break a real cluster in every way and check all that happened: SEEDS runs (10), from SEED (1) on, of SECONDS (240)
+	@$(BIN)/python -m tests.chaos run --seeds $(or $(SEEDS),10) --seed $(or $(SEED),1) --seconds $(or $(SECONDS),240)
+
+chaos-replay: $(VENV)/.dev ## Check again what a run of chaos left in DIR (build/chaos/seed-N)
+	@$(BIN)/python -m tests.chaos replay $(or $(DIR),$(error say which one: make chaos-replay DIR=build/chaos/seed-1))
+
 compare: $(VENV)/.dev testenv ## Send random requests to the real API server and the embedded one: SEEDS sequences (100), from SEED (1) on
 	$(call timed,compare,SEEDS=$(or $(SEEDS),100) SEED=$(or $(SEED),1) $(BIN)/python -m pytest -q tests/conformance/test_random.py)
 
@@ -67,8 +73,8 @@ peers: $(VENV)/bin/python ## Find or build what we are measured beside (minutes,
 bench-core: $(VENV)/.dev ## Measure the allocator, also beside Go's; writes build/bench-core.json
 	@nice $(BIN)/python -m bench.core --json build/bench-core.json
 
-bench-cluster: $(VENV)/.dev testenv ## Measure the controller on a real API server, beside its peers; writes build/bench-cluster.json
-	@$(BIN)/python -m bench.cluster --json build/bench-cluster.json
+bench-cluster: $(VENV)/.dev testenv ## Measure the controller on a real API server, beside its peers; writes build/bench-cluster.json; ONLY=intents for one part
+	@$(BIN)/python -m bench.cluster --json build/bench-cluster.json $(if $(ONLY),--only $(ONLY))
 
 bench-services: $(VENV)/.dev testenv ## Measure how Service addresses are given, also beside Go's bitmap; writes build/bench-services.json
 	@$(BIN)/python -m bench.services --json build/bench-services.json
@@ -78,6 +84,9 @@ bench-up: $(VENV)/.dev testenv ## Measure the embedded API beside kube-apiserver
 
 bench-page: $(VENV)/.dev ## Measure the page's server: 5,000 nodes, 1,000 pools, 100 viewers for 10 minutes; writes build/bench-page.json
 	@$(BIN)/python -m bench.page --json build/bench-page.json
+
+soak: $(VENV)/.dev testenv ## Nodes come and go for MINUTES (20), RATE (10) a second: whether anything grows; writes build/soak.json
+	@$(BIN)/python -m bench.soak --minutes $(or $(MINUTES),20) --rate $(or $(RATE),10) --json build/soak.json
 
 mutants: $(MUTANTS)/.ready ## Mutate the core and count what the tests notice; at least 90 % (takes a while)
 	@HYPOTHESIS_PROFILE=mutants $(MUTANTS)/bin/mutmut run

@@ -22,8 +22,9 @@ from rich.console import Console
 
 from bench.bare import CONCURRENCIES
 from bench.cluster_arrivals import arrivals
-from bench.cluster_contestants import BARE, OURS, PEER, PEER_LIFTED, bare_loop, contestants, ours_runs, recording
-from bench.cluster_race import best_concurrency, pairs, race, serve_all
+from bench.cluster_contestants import BARE, OURS, PEER, PEER_LIFTED, bare_loop, contestants, ours_runs
+from bench.cluster_intents import pairs
+from bench.cluster_race import best_concurrency, race, serve_all
 from bench.cluster_report import Report
 from bench.cluster_restart import restart
 from bench.cluster_stage import Stage, verify
@@ -50,7 +51,7 @@ def main(given: Sequence[str] | None = None) -> None:
         if any(part in RACE for part in options.only):
             run_race(report, stage, options)
         if INTENTS in options.only and ours_runs():
-            report.intents = pairs(stage, *recording(options.nodes), options.pairs)
+            report.intents = pairs(stage, options.nodes, options.pairs)
         if ARRIVALS in options.only or RESTART in options.only:
             run_settled(report, stage, options)
     report.judge()

@@ -1,7 +1,5 @@
 """Who runs, and how each is started. All connect as the same user; in the race nobody elects a leader.
 
-What recording intents in the Lease costs is measured beside the same program that is told not to: both elect.
-
 kube-controller-manager's client limits itself to 20 requests a second, with a burst of 30. As it ships, the number of
 nodes does not change how fast it is, so it gets fewer of them; with the limit lifted it gets as many as everybody.
 """
@@ -18,7 +16,6 @@ from tests.testenv import binaries, go
 from tests.testenv.processes import Process
 
 from bench.bare import LENGTH
-from cidrella.app.running import UNSAFE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,7 +26,6 @@ if TYPE_CHECKING:
 
 RANGE = "100.64.0.0/10"
 BARE, OURS, PEER, PEER_LIFTED = "bare", "cidrella", "kcm", "kcm-lifted"
-WITH, WITHOUT = "with-intents", "without-intents"
 _CIDRELLA = Path(sys.executable).with_name("cidrella")
 _LIFTED = 10_000
 """Requests a second: more than any API server answers."""
@@ -98,15 +94,6 @@ def bare(work: str, concurrency: int = 1, block_range: str = RANGE, options: Seq
         ]
 
     return command
-
-
-def recording(nodes: int) -> tuple[Contestant, Contestant]:
-    """Our controller as it is installed, and the same without recording what it sends."""
-    ours = cidrella(elects=True)
-    return (
-        Contestant(WITH, "Cidrella, elected", nodes, ours),
-        Contestant(WITHOUT, "the same without intents", nodes, lambda cluster: ["env", f"{UNSAFE}=1", *ours(cluster)]),
-    )
 
 
 def cidrella(port: int = 0, *, elects: bool = False) -> Command:

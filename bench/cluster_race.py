@@ -66,18 +66,6 @@ def race(stage: Stage, contestants: Sequence[Contestant], rounds: int) -> dict[s
     return {key: median(found) for key, found in runs.items()}
 
 
-def pairs(stage: Stage, one: Contestant, other: Contestant, count: int) -> list[tuple[Run, Run]]:
-    """Both in turns, so many times; who comes first changes."""
-    found = []
-    for number in range(1, count + 1):
-        first, second = (one, other) if number % 2 else (other, one)
-        runs = {each.key: run(stage, each) for each in (first, second)}
-        found.append((runs[one.key], runs[other.key]))
-        rates = ", ".join(f"{each.title} {runs[each.key].rate:,.0f} nodes/s" for each in (one, other))
-        print(f"pair {number} of {count}: {rates}", flush=True)
-    return found
-
-
 def run(stage: Stage, contestant: Contestant) -> Run:
     """One contestant, once, on a cluster of its own."""
     with stage.cluster(contestant.nodes) as cluster:

@@ -82,14 +82,20 @@ def ready_controller(cluster: Cluster) -> Iterator[tuple[Process, float]]:
     began = time.monotonic()
     process.start()
     try:
-        while not _is_ready(port):
-            require_running(process)
-            if time.monotonic() - began > _PATIENCE:
-                raise TimeoutError(f"not ready after {_PATIENCE:.0f} s:\n{process.tail()}")
-            time.sleep(_POLL)
+        wait_ready(process, port)
         yield process, time.monotonic() - began
     finally:
         process.stop()
+
+
+def wait_ready(process: Process, port: int) -> None:
+    """Wait until a controller says that it is ready. Raises RuntimeError if it ends, TimeoutError if it never is."""
+    deadline = time.monotonic() + _PATIENCE
+    while not _is_ready(port):
+        require_running(process)
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"not ready after {_PATIENCE:.0f} s:\n{process.tail()}")
+        time.sleep(_POLL)
 
 
 def _is_ready(port: int) -> bool:

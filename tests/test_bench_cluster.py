@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import os
 
 import pytest
 from bench.cluster import read_options
 from bench.cluster_arrivals import Latency, percentile
+from bench.cluster_intents import Pair, Trial, out_of_turn, renewals
 from bench.cluster_observer import changed_nodes
 from bench.cluster_race import Run, median
 from bench.cluster_report import Report
 from bench.cluster_restart import Restart
 from bench.cluster_usage import cpu_seconds, parse_cpu, parse_peak, peak_megabytes
+from rich.console import Console
 
 
 def test_cpu_is_user_and_system_time() -> None:
@@ -64,8 +67,10 @@ def test_limits() -> None:
     }
     report.arrivals = {"bare": Latency(5, 10), "cidrella": Latency(6, 30)}
     report.restart = Restart(ready=2, list_process=1, list_only=0.5)
-    rates = [(90, 100), (99, 100), (190, 200)]
-    report.intents = [(Run(1000, one, 3, 2, 80, 1), Run(1000, other, 3, 2, 80, 1)) for one, other in rates]
+    report.intents = [
+        Pair(Trial(1000, one, 3, 2, 1, 9, beyond), Trial(1000, other, 3, 2, 1, 2, 0))
+        for one, other, beyond in [(90, 100, 4), (99, 100, 7), (190, 200, 5)]
+    ]
     report.judge()
     assert {name: each["value"] for name, each in report.limits.items()} == {
         "nodes per second: share of the bare limit": 0.9,
@@ -76,9 +81,48 @@ def test_limits() -> None:
         "CPU for a node: times kcm unlimited": 0.25,
         "arriving nodes, p99: times that of the bare loop": 3,
         "nodes per second: share of that without intents, median of 3 pairs": 0.95,
+        "Lease writes beyond renewals, for 100 nodes, the most of all runs": 0.7,
         "restart: times a bare paged list, both from the start of Python": 2,
         "restart, from the start of Python: times the bare paged list alone": 4,
     }
+
+
+def test_verdicts_are_said() -> None:
+    """Each limit has a line that says whether it was kept, and by which figure."""
+    report = Report({})
+    trials = Trial(1000, 85, 3, 2, 1, 9, 4), Trial(1000, 100, 3, 2, 1, 2, 0)
+    report.intents = [Pair(*trials)]
+    report.judge()
+    said = io.StringIO()
+    report.show(Console(file=said, width=200))
+    lines = said.getvalue().splitlines()
+    assert "broken: nodes per second: share of that without intents, median of 1 pairs: 0.85, at least 0.9" in lines
+    assert "kept: Lease writes beyond renewals, for 100 nodes, the most of all runs: 0.4, at most 1" in lines
+
+
+def test_lease_writes_of_the_holder() -> None:
+    """When it was released, nobody held it: that is no write of a leader."""
+    history = [
+        {"spec": {"holderIdentity": "", "renewTime": "2026-01-01T00:00:00.000000Z"}},
+        {"spec": {"holderIdentity": "a", "renewTime": "1970-01-01T00:00:01.500000Z"}},
+        {"spec": {"holderIdentity": "a", "renewTime": "1970-01-01T00:00:03.500000Z"}},
+    ]
+    assert renewals(history) == [1.5, 3.5]
+
+
+@pytest.mark.parametrize(
+    ("times", "beyond"),
+    [
+        ([], 0),
+        ([0.0], 0),
+        ([0.0, 2.0, 4.4, 6.4], 0),
+        ([0.0, 0.3, 0.6, 2.6], 2),
+        ([0.0, 1.7, 3.7, 3.8], 2),
+    ],
+)
+def test_writes_beyond_renewals(times: list[float], beyond: int) -> None:
+    """A renewal comes a retry period after the last write, whatever that was for; what comes sooner is beyond."""
+    assert out_of_turn(times, period=2.0) == beyond
 
 
 def test_nothing_of_ours_is_held_to_nothing() -> None:

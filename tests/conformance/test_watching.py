@@ -228,7 +228,7 @@ class TestItsEnd:
         began = time.monotonic()
         with talk.watch(path, resourceVersion=now(talk, path), timeoutSeconds=str(seconds)) as watching:
             assert list(watching) == []
-        assert seconds - 0.1 <= time.monotonic() - began < seconds + 3
+        assert seconds - 0.1 <= time.monotonic() - began < seconds + 15
 
     def test_a_version_that_is_none(self, talk: Talk) -> None:
         """It is refused before anything is sent."""

@@ -8,8 +8,9 @@ What can happen, in any order and at any time:
 
 - to nodes: created, deleted, created anew under the same name (another uid);
 - to a replica: takes the lease and reads the note; lists, while the pool gives, or does not for the time being;
-  decides; records, of which it may not hear; sends what is recorded, and again; is refused; is told by the watch how a
-  node stands, late; notices that it leads no more; dies, and starts again with no memory;
+  decides, or gives a node what was held for it; records, of which it may not hear; sends what is recorded, and again;
+  is refused; is told by the watch how a node stands, late; notices that it leads no more; dies, and starts again with
+  no memory;
 - to a PATCH: it arrives, whenever that is, and whatever has become of its sender; or never.
 
 What is decided, the controller decides: `Cluster` gives blocks, `take_over` takes in what was inherited, through
@@ -36,7 +37,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from cidrella.controller.intents import Intent, decode, encode, take_over
+from cidrella.controller.intents import Intent, Intents, decode, encode, take_over
 from cidrella.core.cluster import Cluster
 from cidrella.core.decision import Node
 from cidrella.core.prefix import Prefix
@@ -169,9 +170,12 @@ def _of_replica_and_nodes(state: State, who: int, records: bool) -> Iterator[tup
             yield step, _with_node(state, place, after)
         for after in _decided_for(books, place, number, who) if mode == ON else ():
             yield _DECIDES[who], _with_node(state, place, after)
+        for after in _revived_for(books, place, number, who) if mode == ON else ():
+            yield _REVIVES[who], _with_node(state, place, after)
 
 
 _DECIDES: Final = ("0: decides on a node", "1: decides on a node")
+_REVIVES: Final = ("0: gives a node what was held for it", "1: gives a node what was held for it")
 
 
 def _of_replica(state: State, who: int, records: bool) -> Iterator[tuple[str, State]]:
@@ -335,6 +339,19 @@ def _decided_for(books: Books, place: int, number: int, who: int) -> list[int]:
     return [NUMBERS.of(_with_part(node, who, stage=DECIDED, block=block)) for block in _decided(books, place)]
 
 
+@cache
+def _revived_for(books: Books, place: int, number: int, who: int) -> list[int]:
+    """What a node becomes that would wait, if what is held for it can be given to it: it counts as sent."""
+    node = NUMBERS.records[number]
+    part = node.parts[who]
+    if part.stage != NONE or part.view not in {BARE, FORMER}:
+        return []
+    return [
+        NUMBERS.of(_with_part(node, who, stage=SENT, block=block, holds=part.holds & ~(1 << block)))
+        for block in _revived(books, place)
+    ]
+
+
 # What the controller decides
 
 
@@ -371,6 +388,20 @@ def _decided(books: Books, place: int) -> tuple[int, ...]:
             cluster.forget("other")
         found.update(BLOCKS.index(str(block)) for block in cluster.decide(_node(place, BARE)).blocks)
     return tuple(sorted(found))
+
+
+@cache
+def _revived(books: Books, place: int) -> tuple[int, ...]:
+    """The block that is held for a node which is given nothing else, and can be given."""
+    cluster = _cluster(books)
+    if cluster.decide(_node(place, BARE)).blocks:
+        return ()
+    intents = Intents(cluster, None)
+    if not intents.revive(_node(place, BARE)):
+        return ()
+    intent = intents.get(f"n{place}")
+    assert intent is not None
+    return tuple(BLOCKS.index(str(block)) for block in intent.blocks)
 
 
 @cache

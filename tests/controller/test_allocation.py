@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
+from cidrella.core.prefix import Prefix
 from cidrella.kube.errors import ApiError, NoAnswerError
 from cidrella.model.objects import POOL_ANNOTATION
 from tests.controller.fakes import FakeClient, Office
@@ -170,6 +171,49 @@ def test_nodes_that_wait_do_not_stop_the_world() -> None:
             await asyncio.sleep(0)
             turns += 1
         assert turns > 20
+        running.cancel()
+
+    asyncio.run(scenario())
+
+
+def test_a_standby_keeps_nothing_of_what_went() -> None:
+    """F5: where nobody takes names, those of nodes that are served by another, or gone, are not kept for ever."""
+
+    async def scenario() -> None:
+        office = Office(FakeClient(_hang))
+        served, gone, wants = nodes(3)
+        for each in (served, gone, wants):
+            office.see(each)
+        office.see(replace(served, pod_cidrs=("10.0.0.0/24",)))
+        office.lose(gone.name)
+        assert len(office.allocation.queue) == 1
+        assert await office.allocation.queue.take(3) == [wants.name]
+
+    asyncio.run(scenario())
+
+
+def test_what_others_took_is_not_sent_again() -> None:
+    """N6, N9, A7: without a Lease too, what was sent in vain and was taken by others is held, and another one given."""
+
+    async def scenario() -> None:
+        async def lose(_: str) -> None:
+            raise NoAnswerError("lost")
+
+        fake = FakeClient(lose)
+        office = Office(fake)
+        office.cluster.add_pool(spec("all", "10.0.0.0/16 /24"))
+        office.duty.take_up()
+        running = asyncio.ensure_future(office.allocation.run())
+        office.see(node("n"))
+        await _settle()
+        before = len(fake.sent)
+        assert before
+        office.cluster.add_service_range(Prefix.parse("10.0.0.0/24"), "services")
+        async with asyncio.timeout(60):
+            while len(fake.sent) == before:
+                await asyncio.sleep(0.01)
+        assert [body["spec"]["podCIDRs"] for _, body in fake.sent[before:]] == [["10.0.1.0/24"]]
+        assert office.cluster.holds_count == 1
         running.cancel()
 
     asyncio.run(scenario())

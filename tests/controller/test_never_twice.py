@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -70,11 +71,12 @@ class TestTheText:
         ["{", "7", '{"a": 1}', '"x"', "[[]]", '[["u", "p"]]', '[["u", "p", 7]]', '[["u", "p", "x"]]', "[" * 9**5],
     )
     def test_rubbish(self, text: str) -> None:
-        """Pitfall 27: what somebody wrote by hand is no reason to die, and hides nothing that can be read."""
-        assert decode(text) == []
+        """Pitfall 27: what cannot be read is not taken for nothing, also beside what can be."""
+        with pytest.raises(ValueError, match=r"."):
+            decode(text)
         if text.startswith("[[") and text.endswith("]"):
-            sound = intent("a", "10.0.0.0/24")
-            assert decode(json.dumps([*json.loads(text), *json.loads(encode([sound]))])) == [sound]
+            with pytest.raises(ValueError, match=r"."):
+                decode(json.dumps([*json.loads(encode([intent("a", "10.0.0.0/24")])), *json.loads(text)]))
 
 
 class TestTakingOver:
@@ -106,6 +108,21 @@ class TestTakingOver:
         assert found == ({"a": inherited[0]} if why == "second" else {})
         assert [Intent(*each) for each in books.holds_kept()] == [intent("a", "10.0.0.0/24")]
         books.check()
+
+    def test_who_gives_nothing_passes_it_on(self) -> None:
+        """F8, pitfall 27: a replica that serves nobody keeps in the Lease what it found, for one that does."""
+
+        async def record() -> bool:
+            return True
+
+        books = cluster(spec("p", "10.0.0.0/22 /24"))
+        there = {each.name: each for each in nodes(3)}
+        books.observe_many(there.values())
+        entries = [intent("n0", "10.0.0.0/24"), intent("n2", "10.0.2.0/24"), intent("gone", "10.0.1.0/24")]
+        intents = Intents(books, record)
+        assert intents.begin(there, entries, adopts=False) == []
+        assert decode(intents.text() or "") == entries[:2]
+        assert free(books, "p") == [2]
 
     def test_own_memory(self) -> None:
         """N9, F5: what this process recorded when it led before it sends again; what cannot be given any more it holds.
@@ -171,8 +188,23 @@ async def _settle() -> None:
         await asyncio.sleep(0)
 
 
+async def _until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+def _sent_to(fake: FakeClient) -> list[str]:
+    """The nodes to which something was sent, each as often as that was."""
+    return [body["metadata"]["uid"] for _, body in fake.sent]
+
+
 def _lose(_: str) -> None:
     raise NoAnswerError("lost")
+
+
+def _refuse(_: str) -> None:
+    raise ApiError(403, "Forbidden", "no")
 
 
 def begin(made: Office, *inherited: Intent) -> asyncio.Task[None]:
@@ -246,6 +278,80 @@ class TestSending:
 
         asyncio.run(scenario())
 
+    def test_no_room_and_nothing_arrived(self) -> None:
+        """N9, pitfall 27: where as much as there is room for was lost on its way, that is sent again, then the rest."""
+
+        async def scenario() -> None:
+            away = True
+
+            def lose(_: str) -> None:
+                if away:
+                    raise NoAnswerError("lost")
+
+            made, fake, _ = office(lose)
+            for each in nodes(MOST + 100):
+                made.see(each)
+            running = begin(made)
+            while len(made.intents) < MOST or len(set(_sent_to(fake))) < MOST:
+                await asyncio.sleep(0.01)
+            away = False
+            async with asyncio.timeout(60):
+                while made.intents.text() or len(set(_sent_to(fake))) < MOST + 100:
+                    await asyncio.sleep(0.01)
+            running.cancel()
+
+        asyncio.run(scenario())
+
+    def test_as_many_inherited_as_there_is_room_for(self) -> None:
+        """Pitfall 27: a successor that inherits as many entries as there may be sends these, then serves the others."""
+
+        async def scenario() -> None:
+            made, fake, _ = office(lambda _: None)
+            fleet = nodes(MOST + 200)
+            for each in fleet:
+                made.see(each)
+            entries = [
+                Intent(each.uid, "p", (Prefix.parse(f"10.{place // 256}.{place % 256}.0/24"),))
+                for place, each in enumerate(fleet[100 : 100 + MOST])
+            ]
+            running = begin(made, *entries)
+            assert len(made.intents) == MOST
+            async with asyncio.timeout(60):
+                while made.intents.text() or len(fake.sent) < len(fleet):
+                    await asyncio.sleep(0.01)
+            blocks = {body["metadata"]["uid"]: body["spec"]["podCIDRs"] for _, body in fake.sent}
+            assert all(blocks[each.uid] == list(map(str, each.blocks)) for each in entries)
+            assert len({block for (block,) in blocks.values()}) == len(fleet)
+            running.cancel()
+
+        asyncio.run(scenario())
+
+    def test_more_held_than_there_is_room_for(self) -> None:
+        """Pitfall 27: what is held keeps nobody from being served, least of all those for whom it is held."""
+
+        async def scenario() -> None:
+            made, fake, _ = office(lambda _: None)
+            made.cluster.add_pool(spec("going", "10.16.0.0/12 /24", terminating=True))
+            fleet = nodes(MOST)
+            for each in fleet:
+                made.see(each)
+            entries = (
+                Intent(each.uid, "going", (Prefix.parse(f"10.{16 + place // 256}.{place % 256}.0/24"),))
+                for place, each in enumerate(fleet)
+            )
+            running = begin(made, *entries)
+            assert made.cluster.holds_count == MOST
+            async with asyncio.timeout(60):
+                while len(fake.sent) < MOST:
+                    await asyncio.sleep(0.01)
+            assert len(decode(made.intents.text() or "")) == MOST  # no watch has told of any yet
+            for each in fleet:
+                made.see(replace(each, pod_cidrs=tuple(map(str, made.cluster.decide(each).blocks)), pool="p"))
+            assert made.intents.text() == ""
+            running.cancel()
+
+        asyncio.run(scenario())
+
     def test_a_refusal_takes_it_back(self) -> None:
         """N9: what was definitely refused is not in the Lease any more, unless an earlier PATCH may still land."""
         for doubtful in (False, True):
@@ -282,6 +388,91 @@ class TestSending:
             assert fake.sent == []
             assert made.intents.text() == ""
             assert made.allocation.waiting == {"n"}
+            running.cancel()
+
+        asyncio.run(scenario())
+
+    @pytest.mark.parametrize("anew", [False, True])
+    def test_a_pool_that_is_torn_away_before_it_is_sent(self, anew: bool) -> None:
+        """S6, P7: between recording and sending a pool may be gone, or be another one of that name."""
+
+        async def scenario() -> None:
+            made, fake, lease = office(lambda _: None)
+            running = begin(made)
+            lease.open.clear()
+            made.see(node("n"))
+            await _settle()
+            made.cluster.remove_pool("p")
+            if anew:
+                made.cluster.add_pool(spec("p", "10.64.0.0/12 /24"))
+            lease.open.set()
+            while not made.allocation.waiting and not fake.sent:
+                await asyncio.sleep(0.01)
+            given = [body["spec"]["podCIDRs"] for _, body in fake.sent]
+            assert given == ([["10.64.0.0/24"]] if anew else [])
+            running.cancel()
+
+        asyncio.run(scenario())
+
+    @pytest.mark.parametrize("who", ["Services", "a third party"])
+    @pytest.mark.parametrize("sent", [False, True])
+    def test_a_block_that_others_took_meanwhile(self, who: str, sent: bool) -> None:
+        """A7, N6, N9: what is seen to be taken is not sent, nor sent again; what was sent once is held.
+
+        The node gets another block.
+        """
+
+        async def scenario() -> None:
+            made, fake, lease = office(_lose if sent else _refuse)
+            running = begin(made)
+            if not sent:
+                lease.open.clear()
+            made.see(node("n"))
+            await _until(lambda: bool(fake.sent) if sent else not made.allocation.queue.ready)
+            if who == "Services":
+                made.cluster.add_service_range(Prefix.parse("10.0.0.0/24"), "services")
+            else:
+                made.see(node("other", has="10.0.0.0/24"))
+            before = len(fake.sent)
+            lease.open.set()
+            await _until(lambda: len(fake.sent) > before)
+            assert all(body["spec"]["podCIDRs"] == ["10.0.1.0/24"] for _, body in fake.sent[before:])
+            assert (intent("n", "10.0.0.0/24") in decode(made.intents.text() or "")) == sent
+            assert made.cluster.holds_count == sent
+            made.see(node("n", has="10.0.0.0/24" if sent else "10.0.1.0/24"))
+            assert made.intents.text() == ""
+            running.cancel()
+
+        asyncio.run(scenario())
+
+    def test_what_is_held_may_be_given_after_all(self) -> None:
+        """N4, pitfall 27: a node that waits gets what is held for it once it could be given; nobody else does.
+
+        Its block had another holder when the lease was taken, and was the pool's last.
+        """
+
+        async def scenario() -> None:
+            made, fake, lease = office(_refuse)
+            made.cluster.remove_pool("p")
+            made.cluster.add_pool(spec("p", "10.0.0.0/24 /24"))
+            made.see(node("other", has="10.0.0.0/25"))
+            for name in ("a", "b"):
+                made.see(node(name))
+            running = begin(made, intent("b", "10.0.0.0/24"))
+            while made.allocation.waiting != {"a", "b"}:
+                await asyncio.sleep(0.01)
+            made.allocation.wake()
+            await _settle()
+            assert fake.sent == []
+            made.lose("other")
+            made.allocation.wake()
+            await _settle()
+            assert set(_sent_to(fake)) == {"uid of b"}
+            # It was refused, but an earlier one may still land.
+            assert decode(made.intents.text() or "") == [intent("b", "10.0.0.0/24")]
+            assert made.cluster.is_reserved("b", "uid of b")
+            assert made.cluster.holds_count == 0
+            assert lease.writes == []  # where it stood, it stands
             running.cancel()
 
         asyncio.run(scenario())
@@ -381,6 +572,31 @@ class TestLosingTheLease:
 
         asyncio.run(scenario())
 
+    def test_while_many_wait_for_room(self) -> None:
+        """N4, pitfall 27: nodes for which there was no room when the lease was lost are served when it is had again."""
+
+        async def scenario() -> None:
+            answered = asyncio.Event()
+            made, fake, _ = office(lambda _: answered)
+            for each in nodes(MOST + 100):
+                made.see(each)
+            running = begin(made)
+            while len(made.intents) < MOST or made.allocation.queue.ready:
+                await asyncio.sleep(0.01)
+            stop(made)
+            await _settle()
+            assert made.allocation.queue.in_hand == 0
+            assert len(made.cluster.reserved()) == MOST
+            answered.set()
+            made.allocation.resume()
+            made.duty.take_up()
+            async with asyncio.timeout(60):
+                while made.intents.text() or len(set(_sent_to(fake))) < MOST + 100:
+                    await asyncio.sleep(0.01)
+            running.cancel()
+
+        asyncio.run(scenario())
+
     def test_inherited(self) -> None:
         """Pitfall 27: what a predecessor recorded is sent again, as it was, without being recorded again."""
 
@@ -403,10 +619,7 @@ class TestLosingTheLease:
         """Pitfall 27, N9: a refusal of what was inherited frees nothing: what the predecessor sent may still land."""
 
         async def scenario() -> None:
-            def refuse(_: str) -> None:
-                raise ApiError(403, "Forbidden", "no")
-
-            made, fake, _ = office(refuse)
+            made, fake, _ = office(_refuse)
             made.see(node("n"))
             running = begin(made, intent("n", "10.0.0.0/24"))
             await _settle()

@@ -11,6 +11,7 @@ import pytest
 
 from cidrella.controller.status import StatusWriter, pool_status
 from cidrella.core.cluster import Cluster
+from cidrella.core.prefix import Prefix
 from cidrella.kube.duty import Duty
 from cidrella.model.kinds import CLUSTER_CIDR, CLUSTER_CIDR_CONFIG, POOL_KINDS
 from cidrella.model.objects import Condition, ObjectMeta, PoolStatus
@@ -82,6 +83,18 @@ def test_the_message_names_ten_nodes() -> None:
     message = given.conditions[1].message
     assert message.count(", ") == 9
     assert message.endswith(" and 2 more.")
+
+
+def test_the_message_tells_of_what_may_yet_be_written() -> None:
+    """P4, pitfall 27: a pool that is kept by what may yet land on a node says so, and how else that can end."""
+    written = spec("p", "10.0.0.0/24 /28", terminating=True)
+    cluster = Cluster()
+    cluster.add_pool(written)
+    cluster.hold(node("a"), "p", [Prefix.parse("10.0.0.16/28")])
+    seen = SeenPool(ObjectMeta(name="p", uid="u"), written, None, CLUSTER_CIDR)
+    message = pool_status(cluster, seen, NOW).conditions[1].message
+    assert "nodes are gone: a (10.0.0.16/28 may yet be written)." in message
+    assert message.endswith("also ends when that node has podCIDRs, of whatever pool.")
 
 
 def test_a_condition_keeps_its_time() -> None:

@@ -106,6 +106,49 @@ class TestAdopting:
         assert not books.adopt(node("a"), "p", blocks("10.0.1.0/24"))
         assert free(books, "p") == [255]
 
+    def test_what_is_held_for_it(self) -> None:
+        """N4, pitfall 27: what is held for a node can be adopted for it, and is held no more; others' holds cannot."""
+        books = cluster(spec("p", "10.0.0.0/22 /24"))
+        for name, text in (("a", "10.0.0.0/24"), ("a", "10.0.1.0/24"), ("b", "10.0.2.0/24"), ("b", "10.0.0.0/24")):
+            books.hold(node(name), "p", blocks(text))
+        before = books.openings
+        assert not books.adopt(node("a"), "p", blocks("10.0.0.0/24"))
+        assert not books.adopt(node("a"), "p", blocks("10.0.2.0/24"))
+        assert books.adopt(node("a"), "p", blocks("10.0.1.0/24"))
+        books.check()
+        assert books.is_reserved("a", "uid of a")
+        assert books.holds_kept("a") == [("uid of a", "p", (prefix("10.0.0.0/24"),))]
+        assert books.held_for() == {"a", "b"}
+        books.forget("b")
+        books.cancel("a")
+        assert books.adopt(node("a"), "p", blocks("10.0.0.0/24"))
+        assert books.held_for() == set()
+        assert (free(books, "p"), books.openings) == ([3], before)
+        books.check()
+
+    @pytest.mark.parametrize("what", ["nothing", "going", "gone", "made anew", "services", "other", "hold"])
+    def test_whether_it_stands(self, what: str) -> None:
+        """S6, P7, A7, N6: what is reserved could be given as long as its pool gives it, and nobody else has it."""
+        books = cluster(spec("p", "10.0.0.0/16 /24"), spec("q", "10.0.0.0/16 /24", where="q"))
+        assert books.adopt(node("a"), "p", blocks("10.0.0.0/24"))
+        match what:
+            case "going":
+                books.change_pool(spec("p", "10.0.0.0/16 /24", terminating=True))
+            case "gone":
+                books.remove_pool("p")
+            case "made anew":
+                books.change_pool(spec("p", "10.1.0.0/16 /24"))
+            case "services":
+                books.add_service_range(prefix("10.0.0.0/28"), "services")
+            case "other":
+                books.observe(node("b", has="10.0.0.0/8"))
+            case "hold":
+                books.hold(node("b"), "p", blocks("10.0.0.0/24"))
+        assert books.stands("a") == (what in {"nothing", "hold"})
+        books.observe(node("c", has="10.9.0.0/24"))
+        assert not books.stands("b")
+        assert not books.stands("c")
+
 
 class TestHolding:
     """Pitfall 27: what may yet land on a node is nobody's, until the node has podCIDRs or is gone."""
@@ -184,6 +227,18 @@ class TestHolding:
         books.forget("a")
         books.check()
         assert free(books, "p") == [255]
+
+    def test_service_ranges_come_and_go(self) -> None:
+        """A7: a service range over what is held takes nothing from the hold, and gives nothing back when it goes."""
+        books = cluster(spec("p", "10.0.0.0/23 /24"))
+        books.hold(node("a"), "p", blocks("10.0.0.0/24"))
+        (held,) = books.add_service_range(prefix("10.0.0.0/28"), "services")
+        assert str(held.holder) == "a (10.0.0.0/24 may yet be written)"
+        assert not books.adopt(node("a"), "p", blocks("10.0.0.0/24"))
+        books.remove_service_range(prefix("10.0.0.0/28"), "services")
+        books.check()
+        assert (kept(books), free(books, "p")) == ([("uid of a", "p", ["10.0.0.0/24"])], [1])
+        assert books.adopt(node("a"), "p", blocks("10.0.0.0/24"))
 
     def test_pools_come_and_go(self) -> None:
         """P3, P6, P7: a hold outlives its pool, and counts towards the one that comes to contain it."""

@@ -188,6 +188,19 @@ def test_a_renewal_of_which_nothing_was_heard() -> None:
         assert store.lease.terms.acquire_time == micro_time(100.0)
 
 
+def test_a_renewal_that_arrives_late() -> None:
+    """F5: a renewal that lands after a read has shown the Lease without it is known again, and nobody has to wait."""
+    store, leader = LeaseStore(), campaign()
+    turns(leader, store, 100.0)
+    late = leader.ask(102.0, 102.0)
+    leader.failed()  # nothing was heard of it
+    assert turn(leader, store, 104.0).verb is Verb.READ
+    store.do(late)
+    assert turn(leader, store, 104.5).verb is Verb.WRITE  # refused, for the late one was faster
+    assert turns(leader, store, 105.0) == [Verb.READ, Verb.WRITE]
+    assert leader.leads(114.9)
+
+
 def test_a_takeover_of_which_nothing_was_heard() -> None:
     """F5: a candidate that took the Lease and did not hear so leads when it has read and renewed it."""
     store, candidate = held(holderIdentity=""), campaign()

@@ -121,6 +121,15 @@ class QueueMachine(RuleBasedStateMachine):
         self.model.failures.pop(key, None)
         self.model.drop_delay(key)
 
+    @rule(key=keys)
+    def discard(self, key: str) -> None:
+        self.queue.discard(key)
+        self.model.failures.pop(key, None)
+        self.model.drop_delay(key)
+        for place in (self.model.ready, self.model.again):
+            if key in place:
+                place.remove(key)
+
     @rule(most=st.integers(1, 3), patience=st.integers(0, 4))
     def take(self, most: int, patience: int) -> None:
         # Between the times of all keys, however often it comes to that: who is first at the same time, nobody knows.
@@ -158,6 +167,7 @@ class QueueMachine(RuleBasedStateMachine):
         assert self.loop.time() == model.now
         assert list(self.queue._ready) == model.ready
         assert self.queue._in_hand == set(model.in_hand)
+        assert self.queue._again == set(model.again)
         assert {(due, key) for key, due in self.queue._due.items()} == set(model.delayed)
         assert self.queue.ready == len(model.ready)
         assert self.queue.delayed == len(model.delayed)

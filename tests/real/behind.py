@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Event
 from typing import TYPE_CHECKING
 
 import yaml
 
 from tests.real.rbac import account_token
 from tests.testenv.api import kubeconfig
+from tests.testenv.faults import hold
 from tests.testenv.proxy import FaultProxy
 
 if TYPE_CHECKING:
@@ -41,6 +43,25 @@ class Behind:
     def run(self, *flags: str) -> Replica:
         """A replica behind the proxy that is ready."""
         return self.replica(*flags).start()
+
+
+class OnTheWire:
+    """The first PATCH of a node: it is on its way until it is let go, whatever becomes of its sender."""
+
+    def __init__(self, behind: Behind) -> None:
+        self._proxy = behind.proxy
+        self._let_go = Event()
+        self._rule = behind.proxy.add(hold(self._let_go), method="PATCH", path=NODE_PATCH, nth=1)
+
+    def wait(self) -> None:
+        """Wait until it was sent."""
+        self._proxy.wait_for(lambda entry: entry.rule is self._rule)
+
+    def arrive(self) -> int | None:
+        """Let it go, and wait until it has arrived; how it was answered."""
+        self._let_go.set()
+        (entry,) = self._proxy.wait_for(lambda entry: entry.rule is self._rule and entry.status is not None, timeout=60)
+        return entry.status
 
 
 def proxy_before(cluster: Api) -> FaultProxy:

@@ -40,6 +40,7 @@ ONLY_KUBERNETES = MappingProxyType(
         "test_service_allocation.py::test_until_the_range_is_full": "an allocator beside the one under test",
         "test_service_repair.py": "a desk beside another: the embedded API has one of its own",
         "test_services_cli.py::test_ranges_and_services": "objects for addresses (IPAddress), which Kubernetes makes",
+        "test_services_cli.py::test_stored_and_refused_ranges": "a corrupt RangeAllocation: the embedded API mends it",
         "test_services_cli.py::test_who_chose": "who manages which field (managedFields), and server-side apply",
         "test_services_cli.py::test_who_may_not_read": _RIGHTS,
         "test_webhook.py": _WEBHOOK,

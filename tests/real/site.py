@@ -43,7 +43,9 @@ SHORT_LEASE = (
     "--leader-elect-renew-deadline=2s",
     "--leader-elect-retry-period=500ms",
 )
-_SECONDS = 30.0
+_SECONDS = 60.0
+_GRACE = 10.0
+"""Seconds that the Deployment has for its end (`terminationGracePeriodSeconds`)."""
 _POLL = 0.02
 
 
@@ -97,10 +99,10 @@ class Replica:
         return [json.loads(line) for line in self.log.read_text().splitlines() if line]
 
     def terminate(self) -> tuple[float, int | None]:
-        """SIGTERM: after how many seconds it ended, and with which code."""
+        """SIGTERM: after how many seconds it ended, and with which code. Fails if it would have been killed."""
         began = time.monotonic()
         os.kill(self.process.pid, signal.SIGTERM)
-        eventually(lambda: self.process.ended is not None, 10, self.process.tail)
+        eventually(lambda: self.process.ended is not None, _GRACE, self.process.tail)
         took, code = time.monotonic() - began, self.process.ended
         self.process.stop()
         return took, code

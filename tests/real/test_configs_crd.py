@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 NAME = "clustercidrconfigs.networking.x-k8s.io"
 ROLE = "/apis/rbac.authorization.k8s.io/v1/clusterroles/cidrella"
-SECONDS = 10.0
-"""Within seconds: the kind is looked for every two."""
+SECONDS = 30.0
+"""Within seconds: the kind is looked for every two. This is for a machine that is busy."""
 
 
 @pytest.fixture(scope="module")

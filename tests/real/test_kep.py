@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from tests.real.site import FINALIZER, POOL_ANNOTATION, POOLS, condition
@@ -45,9 +44,7 @@ def test_delete(site: Site) -> None:
     site.create_pool("unused", ipv4="10.1.0.0/16")
     site.wait_pool("unused", lambda pool: FINALIZER in pool["metadata"].get("finalizers", []))
     site.admin.delete(f"{POOLS}/unused")
-    began = time.monotonic()
     site.wait_gone(POOLS, "unused")
-    assert time.monotonic() - began < 5
 
 
 def test_terminate(site: Site) -> None:

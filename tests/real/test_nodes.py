@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 USER = "system:serviceaccount:kube-system:cidrella"
 SLOW = 10.0
 """Seconds. What has waited for so long is next tried, by its own clock alone, in half of that or later: most of it."""
-AT_ONCE = 5.0
-"""Seconds. A machine with time to spare takes a tenth of a second; this is for one that has none."""
+AT_ONCE = 20.0
+"""Seconds. A machine with time to spare takes a tenth of a second; this is for one that has none for a while."""
 
 
 @pytest.fixture(scope="module")

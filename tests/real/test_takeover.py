@@ -43,7 +43,7 @@ def test_taking_over(site: Site) -> None:
     before = pod_cidrs(left)
 
     site.run()
-    site.wait_gone(POOLS, "unused", 5)
+    site.wait_gone(POOLS, "unused")
     fresh = [f"new-{number}" for number in range(12)]
     create_nodes(site.admin, [*fresh, "new-big"], lambda name: realistic_node(name, _labels(name)))
     served = site.wait_served(*fresh, "new-big")
@@ -61,7 +61,7 @@ def test_taking_over(site: Site) -> None:
     assert condition(pool, "Terminating")["reason"] == "CIDRInUse"
     assert "stays" in condition(pool, "Terminating")["message"]
     site.admin.delete(f"{NODES}/stays")
-    site.wait_gone(POOLS, "going", 5)
+    site.wait_gone(POOLS, "going")
     assert len(site.events("CIDRUntracked", "orphan")) == 1
     assert not site.events("CIDRConflict")
 

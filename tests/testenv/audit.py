@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+_BEGINNING = '{"kind":"Event"'
+"""Of each line."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,11 @@ class Request:
     code: int
     body: Any
     """What was sent, for writes."""
+    received: float = 0.0
+    """When, in seconds since 1970."""
+    answered: float = 0.0
+    revision: int | None = None
+    """The version of the object that was answered, where the log's policy has answers kept."""
 
 
 def requests(log: Path) -> Iterator[Request]:
@@ -33,6 +41,19 @@ def requests(log: Path) -> Iterator[Request]:
         for line in lines:
             if line.endswith("\n"):
                 yield _request(json.loads(line))
+
+
+def requests_despite_kills(log: Path) -> Iterator[Request]:
+    """The same, where the API server was killed at times: a line that it could not end has the next one behind it."""
+    with log.open() as lines:
+        for line in lines:
+            if line.endswith("\n"):
+                try:
+                    yield _request(json.loads(line))
+                except ValueError:
+                    begun = line.rfind(_BEGINNING)
+                    if begun > 0:
+                        yield _request(json.loads(line[begun:]))
 
 
 def writes(log: Path, user: str, resource: str = "") -> list[Request]:
@@ -73,4 +94,17 @@ def _request(event: dict[str, Any]) -> Request:
         name=name,
         code=event.get("responseStatus", {}).get("code", 0),
         body=event.get("requestObject"),
+        received=_time(event["requestReceivedTimestamp"]),
+        answered=_time(event["stageTimestamp"]),
+        revision=_revision(event.get("responseObject")),
     )
+
+
+def _time(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
+def _revision(answer: Any) -> int | None:
+    metadata = answer.get("metadata") if isinstance(answer, dict) else None
+    version = metadata.get("resourceVersion") if isinstance(metadata, dict) else None
+    return int(version) if version else None

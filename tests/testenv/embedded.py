@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.testenv.client import Json
 
 ACCOUNTS = {
-    "kube-system": ("cidrella", "cidrella-webhook", "ranger", "reporter"),
+    "kube-system": ("cidrella", "cidrella-webhook", "ranger", "reporter", "writer"),
     "default": ("client-tests", "candidate", "reporter", "behind-the-proxy", "reflector"),
 }
 """The ServiceAccounts of the tests: who has a token is told when it starts."""

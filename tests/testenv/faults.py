@@ -5,7 +5,7 @@ the client meets, and what the API server.
 
 | fault | the API server | the client |
 |---|---|---|
-| `delay` | gets the request late | waits |
+| `delay`, `hold` | gets the request late | waits |
 | `cut`, `reset` | gets nothing | loses the connection, with or without a reset |
 | `stall` | gets nothing | waits until it gives up |
 | `answer` and its kin | gets nothing | gets a reply that is not the API server's |
@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from threading import Event
 
 JSON: Final = "application/json"
 
@@ -34,6 +35,13 @@ class Delay:
 
     seconds: float
     even_if_gone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """See `hold`."""
+
+    let_go: Event
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +95,7 @@ class Swallow:
     reset: bool
 
 
-Fault: TypeAlias = Delay | DelayReply | Cut | Stall | Answer | StallWatch | CutReply | Swallow
+Fault: TypeAlias = Delay | Hold | DelayReply | Cut | Stall | Answer | StallWatch | CutReply | Swallow
 
 
 def delay(seconds: float, *, even_if_gone: bool = False) -> Fault:
@@ -98,6 +106,11 @@ def delay(seconds: float, *, even_if_gone: bool = False) -> Fault:
     """
     _not_negative(seconds)
     return Delay(seconds, even_if_gone)
+
+
+def hold(let_go: Event) -> Fault:
+    """Forward the request only when the event is set, even if the client has given up by then."""
+    return Hold(let_go)
 
 
 def delay_reply(seconds: float) -> Fault:

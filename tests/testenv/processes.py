@@ -25,6 +25,10 @@ class Process:
         self._command = [str(part) for part in command]
         self._running: subprocess.Popen[bytes] | None = None
 
+    def with_flags(self, *flags: str) -> Process:
+        """The same program with more behind its flags, and the same log. Starts stopped."""
+        return Process(self.name, [*self._command, *flags], self.log)
+
     @property
     def pid(self) -> int:
         """The id of the running process."""

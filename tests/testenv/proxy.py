@@ -81,6 +81,7 @@ class FaultProxy:
             self._towards_clients.load_cert_chain(certificate, key)
         self._script = Script(seed)
         self._log = Log()
+        self._clients: set[Wire] = set()
         self._url = ""
         self._running: _Running | None = None
 
@@ -118,6 +119,14 @@ class FaultProxy:
         """Remove all rules."""
         self._script.clear()
 
+    def lose_connections(self) -> None:
+        """Lose every connection that clients have at this moment, without a goodbye. They may connect anew.
+
+        What was sent by then arrives as it would have, late where that is its fault.
+        """
+        if running := self._running:
+            running.call(self._lose_clients)
+
     def start(self) -> None:
         """Begin to listen. Clients may connect as soon as this returns."""
         assert not self._running, "the proxy runs already"
@@ -145,7 +154,15 @@ class FaultProxy:
         reader, writer = await asyncio.open_connection(sock=connection)
         tls = Tls(self._towards_clients, server_hostname=None) if self._towards_clients else None
         client = Wire(Stream(reader, writer, tls), Peer.CLIENT)
-        await Conversation(number, client, self._connect, self._script, self._log).run()
+        self._clients.add(client)
+        try:
+            await Conversation(number, client, self._connect, self._script, self._log).run()
+        finally:
+            self._clients.remove(client)
+
+    def _lose_clients(self) -> None:
+        for client in self._clients:
+            client.stream.abort()
 
     async def _connect(self) -> Wire:
         """Connect to the API server. Raises LostError when it is not there, or not the one whose CA we have."""
@@ -182,6 +199,10 @@ class _Running:
         self._stopping = asyncio.Event()
         self._thread = threading.Thread(target=self._run, name="fault-proxy", daemon=True)
         self._thread.start()
+
+    def call(self, action: Callable[[], None]) -> None:
+        """Have something done soon, by the loop."""
+        self._loop.call_soon_threadsafe(action)
 
     def stop(self) -> None:
         """End everything and wait for it. Raises, together, what went wrong in the meantime."""

@@ -3,7 +3,7 @@
 - One connection of a client has at most one to the API server, made for the first request that needs it. Each ends with
   the other: also while idle, so that a client learns of an API server that went away as it would without the proxy.
 - Bodies are carried piece by piece in both directions at once. Only a request that waits for its fault (`delay`,
-  `swallow`) is read to its end before it goes on.
+  `hold`, `swallow`) is read to its end before it goes on.
 - A client that gives up in the middle takes the connection to the API server with it, so that its watch ends there.
 - Heads go through as they are. Only an offer to switch protocols (`Upgrade`) is dropped: the proxy speaks nothing else.
 """
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import h11
 
-from tests.testenv.faults import Answer, Cut, CutReply, Delay, DelayReply, Fault, Stall, StallWatch, Swallow
+from tests.testenv.faults import Answer, Cut, CutReply, Delay, DelayReply, Fault, Hold, Stall, StallWatch, Swallow
 from tests.testenv.proxy_allowance import allowance_of
 from tests.testenv.proxy_log import End, Log
 from tests.testenv.proxy_wire import LostError, Peer, Wire
@@ -30,6 +30,8 @@ T = TypeVar("T")
 
 BODILESS: Final = (204, 304)
 """Statuses of replies that never have a body."""
+_LOOK: Final = 0.02
+"""Seconds between two looks at whether a request is let go."""
 
 
 async def unless_lost(work: Coroutine[None, None, T], until_lost: Coroutine[None, None, None], peer: Peer) -> T:
@@ -137,6 +139,11 @@ class Conversation:
                 await (waiting if even_if_gone else self._while_client_stays(waiting))
                 replying = self._pass_on(request, body, fault, place)
                 return await (replying if even_if_gone else self._while_client_stays(replying))
+            case Hold(let_go):
+                body = await self._read_body()
+                while not let_go.is_set():
+                    await asyncio.sleep(_LOOK)
+                return await self._pass_on(request, body, fault, place)
             case Swallow():
                 return await self._pass_on(request, await self._read_body(), fault, place)
             case _:

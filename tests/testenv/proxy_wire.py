@@ -117,9 +117,10 @@ class Stream:
         self._writer.transport.abort()
 
     def reset(self) -> None:
-        """End TCP at once, with a reset."""
+        """End TCP at once, with a reset. Does nothing to a connection that has ended."""
         connection: socket.socket = self._writer.get_extra_info("socket")
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER_NOT)
+        with contextlib.suppress(OSError):
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER_NOT)
         self.abort()
 
     async def closed(self) -> None:

@@ -12,6 +12,7 @@ import ssl
 import time
 from contextlib import suppress
 from http.client import HTTPConnection, IncompleteRead, RemoteDisconnected
+from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
@@ -110,6 +111,20 @@ class TestBeforeForwarding:
         client.close()
         bench.proxy.wait_for(lambda entry: entry.status == 200)
         assert [(seen.method, seen.body) for seen in bench.standin.seen] == [("PATCH", b"late")]
+
+    def test_hold(self, bench: Bench) -> None:
+        """A request arrives when it is let go, although its client gave up, and not before."""
+        let_go = Event()
+        bench.proxy.add(faults.hold(let_go), nth=1)
+        client = bench.client()
+        client.request("PATCH", "/echo", b"held")
+        bench.proxy.wait_for()
+        client.close()
+        bench.ask("/echo")
+        assert [seen.method for seen in bench.standin.seen] == ["GET"]
+        let_go.set()
+        bench.proxy.wait_for(lambda entry: entry.rule is not None and entry.status == 200)
+        assert [(seen.method, seen.body) for seen in bench.standin.seen][1:] == [("PATCH", b"held")]
 
     def test_cut(self, bench: Bench) -> None:
         """The client loses the connection without a reply, and the request goes nowhere."""
@@ -329,6 +344,46 @@ class TestAfterForwarding:
         assert bench.proxy.requests[0].end is None
         client.close()
         assert last(bench, End.CLIENT_GONE).status == 200
+
+    def test_lost_connections(self, bench: Bench) -> None:
+        """All connections are lost at once: of who waits, of who watches and of who stalls; new ones are welcome."""
+        bench.proxy.add(faults.stall(), path="^/stalled")
+        waiting = [bench.client() for _ in range(3)]
+        for client, path in zip(waiting, ("/watch", "/stalled", "/echo"), strict=True):
+            client.request("GET", path)
+        assert waiting[2].getresponse().read() == b"/echo"
+        watching = waiting[0].getresponse()
+        bench.proxy.wait_for(count=3)
+        bench.proxy.lose_connections()
+        with pytest.raises(IncompleteRead):
+            watching.read()
+        with pytest.raises((RemoteDisconnected, ConnectionResetError)):
+            waiting[1].getresponse()
+        assert bench.ask("/echo").status == 200
+
+    def test_lost_before_its_reset(self, bench: Bench) -> None:
+        """A connection that is to be reset may have been lost before: then there is nothing left to do."""
+        bench.proxy.add(faults.swallow(reset=True))
+        client = bench.client()
+        client.request("GET", "/watch")
+        bench.proxy.wait_for()
+        bench.proxy.lose_connections()
+        with pytest.raises((RemoteDisconnected, ConnectionResetError)):
+            client.getresponse()
+        bench.standin.to_watch.put(None)
+        assert last(bench, End.FAULT).status == 200
+
+    def test_lost_with_a_write_on_the_wire(self, bench: Bench) -> None:
+        """What was sent before the connection was lost still arrives, late as it is."""
+        bench.proxy.add(faults.delay(SHORT, even_if_gone=True))
+        client = bench.client()
+        client.request("PATCH", "/echo", b"late")
+        bench.proxy.wait_for()
+        bench.proxy.lose_connections()
+        with pytest.raises((RemoteDisconnected, ConnectionResetError)):
+            client.getresponse()
+        bench.proxy.wait_for(lambda entry: entry.status == 200)
+        assert bench.standin.seen[0].body == b"late"
 
     @pytest.mark.parametrize("after", [0, 20, len(WATCHED), len(WATCHED) + 1])
     def test_cut_reply(self, bench: Bench, after: int) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import structlog
 
@@ -56,10 +56,24 @@ def run_loop(main: Callable[[Lifetime], Coroutine[object, object, int]], what: s
     # A request makes hundreds of short-lived objects, and few cycles among them: Python looks for those far too often.
     gc.set_threshold(5_000, 20, 50)
     with Lifetime(what=what) as lifetime, asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.get_loop().set_exception_handler(_tell)
         try:
             return runner.run(main(lifetime))
         except ToldError:
             return FAILED
+
+
+def _tell(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log what the event loop has nobody else to tell.
+
+    That a connection broke is told to whoever uses it. uvloop also logs it as an error, with a traceback, if TLS broke:
+    as it does when one side ends a watch while the other is sending.
+    """
+    error = context.get("exception")
+    if isinstance(error, OSError) and "transport" in context:
+        _log.debug("a connection broke", error=str(error))
+    else:
+        loop.default_exception_handler(context)
 
 
 @asynccontextmanager

@@ -7,12 +7,14 @@ Theory of operation:
   (`Intents`), and only then sent: each PATCH beside others, as many as the API server takes well (`AdaptiveLimit`).
   While they go out, the next are recorded. A name stays in hand until its write is settled, so that a node is never
   decided twice. Where there is no Lease, names are taken as slots are free, and sent at once.
+- The Lease has room for so many. What it has already is sent again whether or not there is room for more: it is by
+  that that entries end, and room comes.
 - A reservation ends in one of these ways, and no other: the watch shows the node with podCIDRs, ours or others' (N3);
   the node is gone (N8); it was never sent, or every PATCH that carried it was definitely refused (N9); this process
   leads, perhaps again, and it could not be given any more: then it is held instead (`intents.take_over`).
 - A PATCH whose outcome is unknown, or that another leader may have sent, may land at any time, also after a later one
   was refused. From then on only the first two ways are open, and the same block is sent again until one of them
-  happens.
+  happens; or it is held, and the node given another, where it is seen that others have the block (N6, A7).
 - A node that no pool can serve waits: it is tried again with growing delays, and at once when the books say that there
   is an opening, or when the node itself changes (N4).
 """
@@ -27,6 +29,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import structlog
 
+from cidrella.controller.intents import BATCH, Intent
 from cidrella.core.decision import Outcome, Reason
 from cidrella.kube.client import METADATA_ONLY, STRATEGIC_PATCH, Receipt
 from cidrella.kube.errors import ApiError, KubeError
@@ -38,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from cidrella.controller.findings import Findings
-    from cidrella.controller.intents import Intent, Intents
+    from cidrella.controller.intents import Intents
     from cidrella.controller.metrics import Metrics
     from cidrella.core.cluster import Cluster
     from cidrella.core.decision import Decision, Node
@@ -103,6 +106,9 @@ class Allocation:
         """Those of them that no pool could serve when they were last tried."""
         self._uncertain: set[str] = set()
         """Those with a PATCH that may still land, for its outcome is unknown or another leader may have sent it."""
+        self._backlog: deque[str] = deque()
+        """Those in hand for which nothing is recorded, and that wait for room in the Lease."""
+        self._backlogged = asyncio.Event()
         self._outbox: deque[tuple[Node, Decision, Intent]] = deque()
         """What is recorded, and is to be sent when there is a slot."""
         self._filled = asyncio.Event()
@@ -133,39 +139,70 @@ class Allocation:
             self._openings = openings
             for name in self.waiting:
                 self.queue.add(name)
+        else:
+            for name in self._cluster.held_for() & self.waiting:
+                self.queue.add(name)  # what is held for it may be its own now, which is no opening for others
 
     async def run(self) -> None:
         """Serve nodes, for ever."""
-        async with asyncio.TaskGroup() as both:
-            both.create_task(self._decide())
-            both.create_task(self._empty_outbox())
+        steps = (self._sort, self._admit, self._empty_outbox) if self._intents.records else (self._serve_at_once,)
+        async with asyncio.TaskGroup() as parts:
+            for step in steps:
+                parts.create_task(step())
 
-    async def _decide(self) -> None:
+    async def _serve_at_once(self) -> None:
+        """Decide on nodes, and send, where nothing is recorded."""
         while True:
             await self._duty.wait()
-            names = await self.queue.take(await self._room())
+            names = await self.queue.take(await self._limit.wait())
             await self._pools_settled()
-            if not self._intents.records:
-                await self._limit.wait()  # the API server may have asked for a pause meanwhile
-            if self._duty.on:
-                await self._record(self._serve(names))
-                await asyncio.sleep(0)  # thousands may be tried in vain, and others have work to do
-            else:
-                self._put_back(names)
-                await asyncio.sleep(_PAUSE)
+            await self._limit.wait()  # the API server may have asked for a pause meanwhile
+            if await self._go_on(names):
+                self._serve(names)
+            await asyncio.sleep(0)  # thousands may be tried in vain, and others have work to do
 
-    async def _room(self) -> int:
-        """How many nodes may be decided on now."""
-        return await (self._intents.room() if self._intents.records else self._limit.wait())
+    async def _sort(self) -> None:
+        """Send again what is recorded. All others wait until there is room for them in the Lease."""
+        while True:
+            await self._duty.wait()
+            names = await self.queue.take(BATCH)
+            if not await self._go_on(names):
+                continue
+            self._backlog += [name for name in names if not self._intents.has_recorded(name)]
+            recorded = [name for name in names if self._intents.has_recorded(name)]
+            self._put_back([each[0].name for each in self._serve(recorded) if not self._hand_on(each)])
+            if self._backlog:
+                self._backlogged.set()
+            await asyncio.sleep(0)
+
+    async def _admit(self) -> None:
+        """Decide on nodes for which nothing is recorded, and have that recorded, as many as there is room for."""
+        while True:
+            await self._backlogged.wait()
+            room = await self._intents.room()
+            await self._pools_settled()
+            names = [self._backlog.popleft() for _ in range(min(room, len(self._backlog)))]
+            if not self._backlog:
+                self._backlogged.clear()
+            if await self._go_on(names):
+                await self._record(self._serve(names))
+            await asyncio.sleep(0)  # thousands may be tried in vain, and others have work to do
+
+    async def _go_on(self, names: list[str]) -> bool:
+        """Whether to decide on names that were taken. Else they are put back."""
+        if not self._duty.on:
+            self._put_back(names)
+            await asyncio.sleep(_PAUSE)
+            return False
+        return True
 
     async def _record(self, decided: list[tuple[Node, Decision, Intent]]) -> None:
-        """Have what was decided recorded, and see to it that it is sent. What was recorded before does not wait."""
-        fresh = [each for each in decided if not self._hand_on(each)]
-        if not fresh:
+        """Have what was decided recorded, and see to it that it is sent."""
+        if not decided:
             return
         await self._intents.record()
         # What is not recorded now never will be: the lease was lost, or the node is gone.
-        self._put_back([each[0].name for each in fresh if not self._hand_on(each)])
+        self._put_back([each[0].name for each in decided if not self._hand_on(each)])
 
     def _hand_on(self, each: tuple[Node, Decision, Intent]) -> bool:
         """Have something sent, if it is recorded."""
@@ -189,11 +226,24 @@ class Allocation:
         """Send what was recorded a moment ago, unless something came in between."""
         if not self._duty.on or self._intents.get(node.name) is not intent:
             self._put_back([node.name])
-        elif self._may_land(node) or all(pool is not None and pool.spec.gives for pool in decision.pools):
+        elif self._cluster.is_contested(node.name):
+            self._give_up(node, intent)
+            self._put_back([node.name])
+        elif self._may_land(node) or self._cluster.still_gives(node.name):
             self._send(node, decision)
         else:
             self._refused(node)
             self._put_back([node.name])
+
+    def _give_up(self, node: Node, intent: Intent) -> None:
+        """What is reserved for a node was taken by others meanwhile. If it was sent before, it is held (see `hold`)."""
+        if self._may_land(node):
+            self._cluster.cancel(node.name)
+            self._intents.drop(node.name)
+            self._uncertain.discard(node.name)
+            self._cluster.hold(node, intent.pool, intent.blocks)
+        else:
+            self._refused(node)
 
     def _put_back(self, names: Iterable[str]) -> None:
         """Look again at nodes that were taken, if there is anything to look at."""
@@ -217,7 +267,8 @@ class Allocation:
             write.cancel()
         for name in self._intents.end():
             self._cluster.cancel(name)
-        self._put_back([node.name for node, _, _ in self._outbox])
+        self._put_back([*self._backlog, *(node.name for node, _, _ in self._outbox)])
+        self._backlog.clear()
         self._outbox.clear()
         self.waiting.clear()
 
@@ -238,7 +289,7 @@ class Allocation:
         self._uncertain.discard(name)
         self._written.pop(name, None)
         self._intents.drop(name)
-        self.queue.forget(name)
+        self.queue.discard(name)
 
     def _serve(self, names: list[str]) -> list[tuple[Node, Decision, Intent]]:
         """Decide on nodes that were taken. What was decided comes back to be recorded, or is sent off."""
@@ -250,18 +301,33 @@ class Allocation:
             decisions = self._cluster.decide_many(wanting, wait_for_labels=self._wait_for_labels)
         for name in set(names).difference(node.name for node in wanting):
             self.queue.done(name)
-        for node, decision in zip(wanting, decisions, strict=True):
+        for node, decision in zip(wanting, map(self._revived, wanting, decisions), strict=True):
             if decision.outcome is Outcome.ASSIGNED:
                 self.waiting.discard(node.name)
                 intent = self._intents.add(node, decision)
                 if intent is None:
-                    self._send(node, decision)
+                    self._send_at_once(node, decision)
                 else:
                     decided.append((node, decision, intent))
             else:
                 self.queue.done(node.name)
                 self._let_wait(node, decision)
         return decided
+
+    def _send_at_once(self, node: Node, decision: Decision) -> None:
+        """Send what was decided, where nothing is recorded; not again what others took meanwhile."""
+        if self._may_land(node) and self._cluster.is_contested(node.name):
+            self._give_up(node, Intent(node.uid, decision.pool_name, decision.blocks))
+            self._put_back([node.name])
+        else:
+            self._send(node, decision)
+
+    def _revived(self, node: Node, decision: Decision) -> Decision:
+        """What was decided; or, for a node that would wait, what may land on it and can be given to it after all."""
+        if decision.reason is not Reason.NOT_AVAILABLE or not self._intents.revive(node):
+            return decision
+        self._uncertain.add(node.name)
+        return self._cluster.decide(node, wait_for_labels=self._wait_for_labels)
 
     def _lacks_blocks(self, node: Node) -> bool:
         """Whether a node has none, and none were written that the watch has yet to tell of."""

@@ -113,6 +113,8 @@ class Controller:
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._installed: dict[PoolKind, Installed] = {}
         """The CRDs as last looked at."""
+        self._unreadable = ""
+        """Why it is not known what predecessors may have sent."""
         self._flags_fault = ""
         """Why the flags' pool is not there, as last told."""
         self.on_nodes: Callable[[list[Change[Node]]], None] | None = None
@@ -204,6 +206,7 @@ class Controller:
         """What keeps this replica from serving, or from taking over (O2, O6); nothing where it is ready."""
         missing = not_followed(self._reflectors)
         missing += [f"the {kind} CRD is not installed" for kind in self._pools.missing]
+        missing += [self._unreadable] if self._unreadable else []
         return missing + not_led(self._elector)
 
     async def run(self) -> None:
@@ -234,8 +237,7 @@ class Controller:
 
     def _began_to_lead(self) -> None:
         _log.info("this replica leads")
-        inherited = decode(self._elector.noted) if self._elector and self._intents.records else []
-        self._start = asyncio.ensure_future(self._take_up_duty(inherited))
+        self._start = asyncio.ensure_future(self._take_up_duty())
         self._start.add_done_callback(self._end_with)
 
     def _end_with(self, start: asyncio.Task[None]) -> None:
@@ -249,16 +251,18 @@ class Controller:
 
     def _stopped_leading(self) -> None:
         _log.warning("this replica no longer leads")
+        self._unreadable = ""
         self._duty.lay_down()
         if self._start is not None:
             self._start.cancel()
         self._allocation.suspend(cut=not self._finishing)
 
-    async def _take_up_duty(self, inherited: list[Intent]) -> None:
+    async def _take_up_duty(self) -> None:
         """See everything as it is since this replica began to lead, have the flags' pool, then begin (F1, F3).
 
         What was inherited stands in the Lease for as long as that takes, whatever becomes of this replica.
         """
+        inherited = await self._read_intents()
         await self._await_lists()
         settled = not self._multi or await self._settle_flags()
         self._allocation.resume(inherited)
@@ -271,6 +275,27 @@ class Controller:
         self._status.resume()
         if self._multi:
             await asyncio.gather(self._retry_flags(settled), self._follow_crds())
+
+    async def _read_intents(self) -> list[Intent]:
+        """What predecessors may have sent. Waits while the Lease says something that cannot be read."""
+        if self._elector is None or not self._intents.records:
+            return []
+        while True:
+            try:
+                inherited = decode(self._elector.noted)
+            except ValueError as error:
+                if not self._unreadable:
+                    self._unreadable = f"the lease's annotation {ANNOTATION} cannot be read: {error}"
+                    _log.error(
+                        "nodes are given nothing",
+                        because=self._unreadable,
+                        text=self._elector.noted[:1000],
+                        how="see that no other replica or version runs, and take the annotation away",
+                    )
+                await asyncio.sleep(_LOOK)
+            else:
+                self._unreadable = ""
+                return inherited
 
     async def _retry_flags(self, settled: bool) -> None:
         while not settled:

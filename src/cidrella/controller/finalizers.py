@@ -76,7 +76,7 @@ class Finalizers:
         self._unused.discard(name)
         self._failed.discard(name)
         self._expect(name, False)
-        self.queue.forget(name)
+        self.queue.discard(name)
 
     def look(self) -> None:
         """Some node may have gone: deleted pools may be unused now. O(deleted pools)."""

@@ -10,6 +10,8 @@ that was paused sends before it looks at the clock. Hence, whatever the clocks d
 - Whoever begins to lead lists the nodes, and then takes every entry in (`take_over`): for a node without podCIDRs it is
   reserved and sent once more, just as it is; where it could not be given any more, its blocks are held, and the node
   may be given others: of two that may land only one can.
+- Whoever cannot read what it finds gives nothing. Nothing that fails can bring that about, only somebody who writes to
+  the Lease by hand, or another version of this program; and only they can say that nothing is on its way.
 """
 
 from __future__ import annotations
@@ -19,9 +21,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-import structlog
-
-from cidrella.core.prefix import Prefix, PrefixError
+from cidrella.core.prefix import Prefix
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -29,12 +29,13 @@ if TYPE_CHECKING:
     from cidrella.core.cluster import Cluster
     from cidrella.core.decision import Decision, Node
 
-_log = structlog.get_logger()
-
 ANNOTATION: Final = "cidrella.dev/intents"
 """On the Lease: see `encode`."""
 MOST: Final = 512
-"""Entries at a time: what is recorded and not seen on its node yet, and what is about to be."""
+"""Entries at a time: what is recorded and not seen on its node yet, and what is about to be.
+
+What is only held does not count: nobody who waits for room could make any by ending it.
+"""
 BATCH: Final = 256
 """Nodes that are decided on at a time, and recorded by one write: half of the above, so that one is sent meanwhile."""
 _TEXT_MAX: Final = 240_000
@@ -70,29 +71,25 @@ def encode(intents: Iterable[Intent]) -> str:
 
 
 def decode(text: str) -> list[Intent]:
-    """What `encode` wrote. What is no such text was written by nobody of us, and is left out, with a word in the log.
+    """What `encode` wrote. Raises ValueError for anything else.
 
     >>> decode('[["u1","pool","10.0.0.0/24"]]') == [Intent("u1", "pool", (Prefix.parse("10.0.0.0/24"),))]
     True
     """
     try:
         entries = json.loads(text) if text else []
-    except (ValueError, RecursionError):
-        entries = [text]
-    found = [_read(entry) for entry in (entries if isinstance(entries, list) else [entries])]
-    if None in found:
-        _log.error("the Lease holds intents that cannot be read", annotation=ANNOTATION, text=text[:1000])
-    return [intent for intent in found if intent is not None]
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    if not isinstance(entries, list):
+        raise ValueError("it is no list")  # noqa: TRY004 -- of what is in the text, not of an argument
+    return [_read(entry) for entry in entries]
 
 
-def _read(entry: object) -> Intent | None:
+def _read(entry: object) -> Intent:
     match entry:
         case [str(uid), str(pool), str(first), *more]:
-            try:
-                return Intent(uid, pool, tuple(Prefix.parse(str(block)) for block in (first, *more)))
-            except PrefixError:
-                return None
-    return None
+            return Intent(uid, pool, tuple(Prefix.parse(str(block)) for block in (first, *more)))
+    raise ValueError(f"no uid, pool and blocks: {str(entry)[:100]}")
 
 
 def take_over(
@@ -108,9 +105,7 @@ def take_over(
     cluster.end_holds()  # what could not be given once perhaps can be now
     to_send: dict[str, Intent] = {}
     for name in cluster.reserved():
-        # A block of it may be in no pool any more, or be somebody else's.
-        found = next(cluster.findings(name), None)
-        stands = found is None and all(pool.spec.gives for _, pool in cluster.uses(name))
+        stands = cluster.stands(name)
         if stands and adopts and name in own:
             to_send[name] = own[name]
         elif not stands or name in own:
@@ -208,15 +203,28 @@ class Intents:
                 del self._unrecorded[name]
         return True
 
+    def has_recorded(self, name: str) -> bool:
+        """Whether there is something that may be sent to a node, as far as the Lease is concerned."""
+        return name in self._open and name not in self._unrecorded
+
     def is_recorded(self, name: str, intent: Intent) -> bool:
         """Whether this, and nothing else, may be sent to a node."""
         return self._open.get(name) is intent and name not in self._unrecorded
+
+    def revive(self, node: Node) -> bool:
+        """Whether something that is held for a node can be given to it by now. It is in the Lease, and may be sent."""
+        for held in (Intent(*each) for each in self._cluster.holds_kept(node.name)):
+            if self._cluster.adopt(node, held.pool, held.blocks):
+                self._open[node.name] = held
+                self._size += held.size
+                return True
+        return False
 
     async def room(self) -> int:
         """Wait until there is room for many, or for some where no entry ends. For how many there is."""
         while True:
             held = sum(Intent(*each).size for each in self._cluster.holds_kept())
-            room = min(BATCH, MOST - len(self), (_TEXT_MAX - self._size - held) // _ENTRY_MAX)
+            room = min(BATCH, MOST - len(self._open), (_TEXT_MAX - self._size - held) // _ENTRY_MAX)
             if room == BATCH or (room > 0 and await self._none_ends()):
                 return room
             if room <= 0:

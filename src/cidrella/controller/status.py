@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import structlog
 
+from cidrella.core.cluster import Hold
 from cidrella.core.prefix import Family
 from cidrella.kube.client import METADATA_ONLY, Receipt
 from cidrella.kube.errors import ApiError, KubeError
@@ -74,7 +75,7 @@ def conditions(pool: Pool, users: Mapping[str, int]) -> Iterator[tuple[str, str,
     if spec.terminating:
         yield ACTIVE, "False", "Terminating", "It is being deleted, and gives nothing any more."
         if users:
-            yield TERMINATING, "True", "CIDRInUse", f"It goes when these nodes are gone: {_listed(users)}."
+            yield TERMINATING, "True", "CIDRInUse", _in_use(users)
         else:
             yield TERMINATING, "True", "Releasing", "No node uses it: it is about to go."
     elif spec.problem:
@@ -84,6 +85,14 @@ def conditions(pool: Pool, users: Mapping[str, int]) -> Iterator[tuple[str, str,
         yield ACTIVE, "False", "CIDRExhausted", f"It is full: {ranges}."
     else:
         yield ACTIVE, "True", "Allocatable", "It can give blocks."
+
+
+def _in_use(users: Mapping[str, int]) -> str:
+    """What keeps a pool, and what an operator may wait for, or see to."""
+    message = f"It goes when these nodes are gone: {_listed(users)}."
+    if any(isinstance(user, Hold) for user in users):
+        message += " What may yet be written to a node also ends when that node has podCIDRs, of whatever pool."
+    return message
 
 
 def _listed(users: Mapping[str, int]) -> str:
@@ -165,7 +174,7 @@ class StatusWriter:
         self._written.pop(name, None)
         self._looked_at.pop(name, None)
         self._failing.discard(name)
-        self._queue.forget(name)
+        self._queue.discard(name)
 
     async def run(self) -> None:
         """Write what changed, for ever."""

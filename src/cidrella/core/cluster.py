@@ -15,7 +15,7 @@ Rules:
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from cidrella.core.atlas import Atlas
@@ -257,7 +257,8 @@ class Cluster:
         """Reserve for a node without podCIDRs what somebody else decided to give it, as `pool_name` and blocks say.
 
         Only if it could be given now: nobody holds it, and the pools that are named give, and would give just that.
-        False where it could not, or where the node holds something: then it is for `hold`.
+        That it is held for this node is no obstacle. False where it could not be given, or where the node has
+        something: then it is for `hold`.
         """
         pools = [self._pools.get(name) for name in pool_name.split(",")]
         giving = {view.family: pool for pool in pools if pool is not None and pool.spec.gives for view in pool.views}
@@ -267,13 +268,23 @@ class Cluster:
         )
         if not fits or None in pools or node.name in self._accounts:
             return False
-        if any(True for block in blocks for _ in self.spaces[block.family].holdings(block)):
+        hold = _hold(node, blocks)
+        if any(each.holder != hold for block in blocks for each in self.spaces[block.family].holdings(block)):
             return False
         for block in blocks:
             self.spaces[block.family].occupy(block, node.name)
         account = self._accounts[node.name] = _Account(node.uid, pool_name, tuple(blocks), givers=givers)
         self._count(node.name, account)
+        self._end_hold(node.name, hold)
         return True
+
+    def _end_hold(self, name: str, hold: Hold) -> None:
+        """Hold something no more, if it was."""
+        if hold in self._accounts:
+            self.forget(hold)
+            self._holds[name].remove(hold)
+            if not self._holds[name]:
+                del self._holds[name]
 
     def hold(self, node: Node, pool_name: str, blocks: Sequence[Prefix]) -> None:
         """Give nobody else what may yet land on a node without podCIDRs, until it has some or is gone.
@@ -282,7 +293,7 @@ class Cluster:
         first, no other can.
         """
         distinct = tuple(dict.fromkeys(blocks))
-        hold = Hold(f"{node.name} ({', '.join(map(str, distinct))} may yet be written)")
+        hold = _hold(node, distinct)
         if hold in self._accounts:
             return
         for block in distinct:
@@ -301,12 +312,15 @@ class Cluster:
         """How many of them there are. O(nodes that something is held for)."""
         return sum(map(len, self._holds.values()))
 
-    def holds_kept(self) -> Iterator[tuple[str, str, tuple[Prefix, ...]]]:
-        """What `hold` was told and is not over: the node's uid, the pools' names and the blocks of each."""
-        for holds in self._holds.values():
-            for hold in holds:
-                account = self._accounts[hold]
-                yield account.uid, account.annotation, account.blocks
+    def holds_kept(self, name: str = "") -> list[tuple[str, str, tuple[Prefix, ...]]]:
+        """What `hold` was told and is not over, of all nodes or of one: the uid, the pools' names and the blocks."""
+        kept = chain.from_iterable(self._holds.values()) if not name else self._holds.get(name, ())
+        accounts = [self._accounts[hold] for hold in kept]
+        return [(account.uid, account.annotation, account.blocks) for account in accounts]
+
+    def held_for(self) -> set[str]:
+        """The nodes that something is held for."""
+        return set(self._holds)
 
     def decide(self, node: Node, *, wait_for_labels: bool = True) -> Decision:
         """`decide_many` for one node."""
@@ -356,6 +370,23 @@ class Cluster:
         """Whether something is reserved for a node, this very one, that was not seen on it yet."""
         account = self._accounts.get(name)
         return account is not None and account.uid == uid and bool(account.givers)
+
+    def still_gives(self, name: str) -> bool:
+        """Whether the pools that gave what is reserved for a node still give, and are the same. O(blocks)."""
+        account = self._accounts.get(name)
+        if account is None or not account.givers:
+            return False
+        return all(
+            giver is not None and giver.spec.gives and self._pools.get(giver.name) is giver for giver in account.givers
+        )
+
+    def is_contested(self, name: str) -> bool:
+        """Whether others hold any of what is reserved for a node, or held by it."""
+        return name in self._accounts and next(self.conflicts(name), None) is not None
+
+    def stands(self, name: str) -> bool:
+        """Whether what is reserved for a node could be given now: its pools give, and nobody else has any of it."""
+        return self.still_gives(name) and not self.is_contested(name)
 
     def reserved(self) -> list[str]:
         """The nodes for which something is reserved that was not seen on them yet. O(nodes)."""
@@ -458,6 +489,11 @@ _HELD_BACK = {
     Reason.TERMINATING: "it is being deleted, and is given none",
     Reason.UNINITIALIZED: "its cloud provider has yet to initialise it, and may add labels that choose its pool",
 }
+
+
+def _hold(node: Node, blocks: Sequence[Prefix]) -> Hold:
+    """Who holds what may yet be written to a node."""
+    return Hold(f"{node.name} ({', '.join(map(str, blocks))} may yet be written)")
 
 
 def _would_give(pool: Pool, block: Prefix) -> bool:

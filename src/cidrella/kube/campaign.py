@@ -176,13 +176,15 @@ class Campaign:
         """The reply to a request that succeeded."""
         self._known, self._failed = True, False
         self._just_read = ask.verb is Verb.READ
-        if self._lease is None or self._lease.terms != lease.terms:
+        before = self._lease
+        if before is None or before.terms != lease.terms:
             self._since = now
         self._lease = lease
         self._note = lease.metadata.annotations.get(self._note_key, "")
         ours = self._is_ours()
-        # What was written on top of an older Lease cannot arrive any more.
-        self._claims.clear()
+        if before is None or before.version != lease.version:
+            # What was written on top of an older Lease cannot arrive any more. On top of this one it may yet.
+            self._claims.clear()
         self._renewed = lease.terms.renew_time if ours else None
         if not ours:
             self._until = self._leads_from = -math.inf

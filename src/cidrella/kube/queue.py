@@ -7,6 +7,8 @@ Rules:
 - A key that was taken is in hand until `done`. Until then nobody else gets it; when it is added or comes due meanwhile,
   it becomes ready again at `done`. So whoever takes it sees everything that happened before.
 - Each failure in a row doubles a key's delay, from `base` to `cap`. Success is told by `forget`.
+- A key of something that is gone is told by `discard`. Where nobody takes anything, as in a standby, the queue would
+  else grow with all that ever came.
 
 Theory of operation: delayed keys lie in a heap by time, where an entry that was overtaken stays until it surfaces or
 outnumbers the living. One timer of the event loop stands for the first of them. Everything but `take` returns at once,
@@ -18,7 +20,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 import random
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Hashable
 from itertools import count
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
@@ -39,10 +41,10 @@ class WorkQueue(Generic[K]):
         self._base = base
         self._cap = cap
         self._jitter = jitter
-        self._ready: deque[K] = deque()
-        self._waiting: set[K] = set()
-        """Those of `_ready`, to look them up, and those in hand that are to be ready at `done`."""
+        self._ready: OrderedDict[K, None] = OrderedDict()
         self._in_hand: set[K] = set()
+        self._again: set[K] = set()
+        """Those in hand that are to be ready at `done`."""
         self._due: dict[K, float] = {}
         """The delayed keys, each with its time."""
         self._heap: list[tuple[float, int, K]] = []
@@ -78,10 +80,9 @@ class WorkQueue(Generic[K]):
     def add(self, key: K) -> None:
         """Make a key ready now, whatever its delay was; one in hand will be at `done`."""
         self._due.pop(key, None)
-        if key in self._waiting:
-            return
-        self._waiting.add(key)
-        if key not in self._in_hand:
+        if key in self._in_hand:
+            self._again.add(key)
+        elif key not in self._ready:
             self._push(key)
 
     def add_after(self, key: K, seconds: float) -> None:
@@ -90,7 +91,7 @@ class WorkQueue(Generic[K]):
             self.add(key)
             return
         due = asyncio.get_running_loop().time() + seconds
-        if key in self._waiting or self._due.get(key, due + 1) <= due:
+        if key in self._ready or key in self._again or self._due.get(key, due + 1) <= due:
             return
         self._due[key] = due
         heapq.heappush(self._heap, (due, next(self._numbers), key))
@@ -115,6 +116,15 @@ class WorkQueue(Generic[K]):
         self._backoff.pop(key, None)
         self._due.pop(key, None)
 
+    def discard(self, key: K) -> None:
+        """There is nothing to look at any more: out of wherever it waits. One in hand is so until `done`, and no more.
+
+        No error where it waits nowhere.
+        """
+        self.forget(key)
+        self._ready.pop(key, None)
+        self._again.discard(key)
+
     async def take(self, most: int = 1) -> list[K]:
         """Wait until a key is ready, then take all that are, in order of arrival and `most` at most. They are in hand.
 
@@ -124,19 +134,19 @@ class WorkQueue(Generic[K]):
         while not self._ready:
             self._stirred.clear()
             await self._stirred.wait()
-        keys = [self._ready.popleft() for _ in range(min(most, len(self._ready)))]
-        self._waiting.difference_update(keys)
+        keys = [self._ready.popitem(last=False)[0] for _ in range(min(most, len(self._ready)))]
         self._in_hand.update(keys)
         return keys
 
     def done(self, key: K) -> None:
         """Put a key out of hand. Raises KeyError where it was not in hand."""
         self._in_hand.remove(key)
-        if key in self._waiting:
+        if key in self._again:
+            self._again.remove(key)
             self._push(key)
 
     def _push(self, key: K) -> None:
-        self._ready.append(key)
+        self._ready[key] = None
         self._stirred.set()
 
     def _is_living(self, entry: tuple[float, int, K]) -> bool:

@@ -80,7 +80,7 @@ class Side:
 
     def events(self, path: str, since: str) -> list[Json]:
         """Everything that happened in a collection since a version, as it came."""
-        with self._talk.watch(path, resourceVersion=since, timeoutSeconds="1") as watching:
+        with self._talk.watch(path, resourceVersion=since, timeoutSeconds="3") as watching:
             return list(watching)
 
     def normal(self, events: list[Json]) -> list[Any]:

@@ -1,0 +1,41 @@
+"""What processes that run for long have in common."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cidrella.app.logs import set_up_logs
+from cidrella.app.process import run_loop
+
+if TYPE_CHECKING:
+    from cidrella.app.lifetime import Lifetime
+
+
+@pytest.mark.parametrize(
+    ("told", "logged"),
+    [
+        ({"exception": ssl.SSLError("after close notify"), "transport": object()}, []),
+        ({"exception": ssl.SSLError("after close notify")}, ["Fatal error"]),
+        ({"exception": KeyError("oops"), "transport": object()}, ["Fatal error"]),
+        ({}, ["Fatal error"]),
+    ],
+    ids=["a connection", "no connection", "a bug", "nothing known"],
+)
+def test_what_only_the_event_loop_knows(
+    told: dict[str, object], logged: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """O4: a connection that broke is told to who uses it, and is no error in the log; all else is."""
+
+    async def main(_: Lifetime) -> int:
+        asyncio.get_running_loop().call_exception_handler({"message": "Fatal error", **told})
+        return 0
+
+    set_up_logs(form="json")
+    assert run_loop(main, "a test") == 0
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [line["event"].splitlines()[0] for line in lines if line["level"] == "error"] == logged
