@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from tests.chaos.blocks import meet
 from tests.chaos.broken import Broken
+from tests.chaos.past import Intent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.chaos.past import Blocks, Past
+    from tests.chaos.past import Past
 
 
 def unrecorded(past: Past) -> Iterator[Broken]:
@@ -19,7 +20,7 @@ def unrecorded(past: Past) -> Iterator[Broken]:
         grant = life.grant
         if grant is None or not grant.ours:
             continue
-        records = past.records.get((life.uid, grant.blocks), [])
+        records = past.records.get(Intent(life.uid, grant.pools, grant.blocks), [])
         if not any(each.begin < grant.revision and (each.end is None or grant.revision < each.end) for each in records):
             stood = ", ".join(f"from {each.begin} to {each.end}" for each in records) or "never"
             text = f"{life.name} got {' and '.join(map(str, grant.blocks))}, which stood in the Lease {stood}"
@@ -31,21 +32,21 @@ def twice_recorded(past: Past) -> Iterator[Broken]:
 
     Of a node that is gone, or that has other blocks by now, nothing can be written any more.
     """
-    before: set[tuple[str, Blocks]] = set()
+    before: set[Intent] = set()
     for revision, entries in past.leases:
-        may_land = [each for each in entries if _may_land(past, revision, *each)]
-        for at, (uid, blocks) in enumerate(may_land):
-            if (uid, blocks) in before:
+        may_land = [each for each in entries if _may_land(past, revision, each)]
+        for at, one in enumerate(may_land):
+            if one in before:
                 continue
-            for other, others in may_land[:at] + [each for each in may_land[at:] if each in before]:
-                if other != uid and meet(blocks, others):
-                    names = f"{past.nodes[uid].name} and {past.nodes[other].name}"
-                    yield Broken("twice-recorded", revision, f"{' and '.join(map(str, blocks))} may go to {names}")
+            for other in may_land[:at] + [each for each in may_land[at:] if each in before]:
+                if other.uid != one.uid and meet(one.blocks, other.blocks):
+                    names = f"{past.nodes[one.uid].name} and {past.nodes[other.uid].name}"
+                    yield Broken("twice-recorded", revision, f"{' and '.join(map(str, one.blocks))} may go to {names}")
         before = set(entries)
 
 
-def _may_land(past: Past, revision: int, uid: str, blocks: Blocks) -> bool:
-    life = past.nodes.get(uid)
+def _may_land(past: Past, revision: int, intent: Intent) -> bool:
+    life = past.nodes.get(intent.uid)
     if life is None or not life.lives_at(revision):
         return False
-    return life.grant is None or life.grant.revision > revision or life.grant.blocks == blocks
+    return life.grant is None or life.grant.revision > revision or life.grant.blocks == intent.blocks

@@ -113,9 +113,9 @@ class Past:
         """By uid, in the order in which they were made."""
         self.pools: dict[str, list[PoolLife]] = {}
         """By name, as annotations call them; several where one was made again."""
-        self.records: dict[tuple[str, Blocks], list[Record]] = {}
-        """By uid and blocks, each time that they stood in the Lease."""
-        self.leases: list[tuple[int, list[tuple[str, Blocks]]]] = []
+        self.records: dict[Intent, list[Record]] = {}
+        """Each time that it stood in the Lease. The same block may be meant for a node from one pool, then another."""
+        self.leases: list[tuple[int, list[Intent]]] = []
         """Each revision of the Lease, and what stood in it."""
         self.rewrites: list[Rewrite] = []
         self._replicas = {user: replica for replica, user in history.meta.controllers.items()}
@@ -137,7 +137,8 @@ class Past:
         That is when it was put in the Lease, which comes before it is sent, be it again and again; else when it was
         received.
         """
-        records = [each for each in self.records.get((life.uid, grant.blocks), []) if each.begin < grant.revision]
+        meant = Intent(life.uid, grant.pools, grant.blocks)
+        records = [each for each in self.records.get(meant, []) if each.begin < grant.revision]
         if records:
             return records[-1].begin, self.clock.received(records[-1].begin), records[-1].replica
         return grant.revision, self.clock.received(grant.revision), grant.replica
@@ -194,7 +195,7 @@ class Past:
             life.terminating = change.revision
 
     def _lease(self, change: Change) -> None:
-        entries = [] if change.type == DELETED else [(each.uid, each.blocks) for each in intents(change.object)]
+        entries = [] if change.type == DELETED else intents(change.object)
         before = set(self.leases[-1][1]) if self.leases else set()
         for entry in set(entries) - before:
             self.records.setdefault(entry, []).append(Record(change.revision, self._only(change.revision)))
@@ -207,6 +208,6 @@ def intents(lease: Json) -> list[Intent]:
     """What the Lease says may yet be written."""
     text = lease["metadata"].get("annotations", {}).get(INTENTS_ANNOTATION, "")
     return [
-        Intent(uid, tuple(pools.split(",")), tuple(block(each) for each in blocks))
+        Intent(uid, tuple(filter(None, pools.split(","))), tuple(block(each) for each in blocks))
         for uid, pools, *blocks in (json.loads(text) if text else [])
     ]

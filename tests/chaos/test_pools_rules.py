@@ -144,6 +144,18 @@ def test_half_from_a_pool_is_not_half(story: Story) -> None:
     assert check(story.history()) == []
 
 
+def test_the_same_block_from_another_pool(story: Story) -> None:
+    """P1: what counts is when it was recorded as that pool's. It may have stood there before, as another's."""
+    story.pool("old", ipv4="10.1.0.0/22")
+    story.node("b")
+    story.record("b", "old", "10.1.0.0/24")
+    story.pool("new", ipv4="10.1.0.0/22")
+    story.record("b", "new", "10.1.0.0/24")
+    story.send("b", "new", "10.1.0.0/24")
+    story.settle("b")
+    assert check(story.history()) == []
+
+
 @pytest.mark.parametrize("ever", [True, False])
 def test_unguarded(story: Story, ever: bool) -> None:
     """P1: what is given before the finalizer is stored, if it ever is, is flagged."""

@@ -158,7 +158,8 @@ def test_what_it_costs(site: Site) -> None:
 def recorded(site: Site) -> list[str]:
     """What the leader wrote into the Lease about what may be written, each time that it changed."""
     found = [each for each in requests(site.cluster.audit_log) if (each.resource, each.name) == ("leases", "cidrella")]
-    notes = [each.body["metadata"].get("annotations", {}) for each in found if each.verb == "patch"]
+    bodies = [each.body for each in found if each.verb == "patch" and isinstance(each.body, dict)]
+    notes = [each.get("metadata", {}).get("annotations", {}) for each in bodies]
     return [each["cidrella.dev/intents"] for each in notes if "cidrella.dev/intents" in each]
 
 

@@ -204,7 +204,7 @@ def test_many_at_a_time_and_an_orderly_end(behind: Behind, record_property: Call
     proxy.remove(slow)
     slower = proxy.add(delay_reply(PATCH_SECONDS * 3), method="PATCH", path=NODE_PATCH)
     create_nodes(site.admin, [f"more{number}" for number in range(10)])
-    proxy.wait_for(lambda entry: entry.rule is slower)
+    proxy.wait_for(lambda entry: entry.rule is slower, count=2)
     seconds, code = replica.terminate()
     record_property("seconds from SIGTERM to the end", round(seconds, 2))
     assert code == 0

@@ -159,26 +159,39 @@ class Client:
                 time.sleep(0.05)
 
     def wait(self, path: str, met: Callable[[dict[str, Json]], bool], timeout: float = _TIMEOUT) -> dict[str, Json]:
-        """Wait, by watching, until the objects of a collection, by name, meet a condition. Raises `TimeoutError`."""
+        """Wait, by watching, until the objects of a collection, by name, meet a condition. Raises `TimeoutError`.
+
+        A watch may end before: the API server drops who reads too slowly. Then it is listed and watched anew.
+        """
         deadline = time.monotonic() + timeout
-        listed = self.get(path)
-        found: dict[str, Json] = {each["metadata"]["name"]: each for each in listed["items"]}
-        if met(found):
-            return found
+        while True:
+            listed = self.get(path)
+            found: dict[str, Json] = {each["metadata"]["name"]: each for each in listed["items"]}
+            if met(found) or self._follow(path, listed["metadata"]["resourceVersion"], found, met, deadline):
+                return found
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{path}: not met within {timeout} s; last seen: {sorted(found)[:10]}")
+
+    def _follow(
+        self, path: str, version: str, found: dict[str, Json], met: Callable[[dict[str, Json]], bool], deadline: float
+    ) -> bool:
+        """Keep objects up to date, by watching, until they meet a condition, or the watch or the time ends."""
         try:
-            for event in self.watch(path, listed["metadata"]["resourceVersion"], timeout):
+            for event in self.watch(path, version, max(1.0, deadline - time.monotonic())):
+                if event["type"] == "ERROR":
+                    return False
                 name = event["object"]["metadata"]["name"]
                 if event["type"] == "DELETED":
                     found.pop(name, None)
                 else:
                     found[name] = event["object"]
                 if met(found):
-                    return found
+                    return True
                 if time.monotonic() > deadline:
-                    break
-        except TimeoutError:
-            pass  # said below, with what there was
-        raise TimeoutError(f"{path}: not met within {timeout} s; last seen: {sorted(found)[:10]}")
+                    return False
+        except (OSError, http.client.HTTPException):
+            pass  # the time is up, or the connection is lost: the caller lists again, and says what is wrong
+        return False
 
     def _connection(self) -> http.client.HTTPSConnection:
         connection: http.client.HTTPSConnection | None = getattr(self._local, "connection", None)
