@@ -55,8 +55,9 @@ class Cluster(Api):
         self._admin_identity = self.authority.client(ADMIN, ["system:masters"])
         self._programs = find(["kube-apiserver", "etcd"])
         etcd_port = free_port()
-        self.etcd = self._etcd(etcd_port)
-        self.apiserver = self._apiserver(etcd_port)
+        self.etcd_url = f"http://127.0.0.1:{etcd_port}"
+        self.etcd = self._etcd()
+        self.apiserver = self._apiserver()
         self.admin = Client(self.server, self.authority.certificate, self._admin_identity)
         self.kubeconfig = self.write_kubeconfig(ADMIN, identity=self._admin_identity)
 
@@ -104,17 +105,16 @@ class Cluster(Api):
             f"{group}/clusterrolebindings", {"metadata": {"name": name}, "roleRef": role, "subjects": [subject]}
         )
 
-    def _etcd(self, port: int) -> Process:
-        url = f"http://127.0.0.1:{port}"
+    def _etcd(self) -> Process:
         flags = {
             "data-dir": self.directory / "etcd",
-            "listen-client-urls": url,
-            "advertise-client-urls": url,
+            "listen-client-urls": self.etcd_url,
+            "advertise-client-urls": self.etcd_url,
             "unsafe-no-fsync": None if self.fsync else "true",
         }
         return self._process("etcd", flags)
 
-    def _apiserver(self, etcd_port: int) -> Process:
+    def _apiserver(self) -> Process:
         serving = self.authority.server("kube-apiserver")
         accounts = private_key(self.directory / "pki" / "service-accounts.key")
         policy = self.directory / "audit-policy.yaml"
@@ -122,7 +122,7 @@ class Cluster(Api):
         return self._process(
             "kube-apiserver",
             {
-                "etcd-servers": f"http://127.0.0.1:{etcd_port}",
+                "etcd-servers": self.etcd_url,
                 "bind-address": "127.0.0.1",
                 "advertise-address": "127.0.0.1",
                 "secure-port": self.port,
