@@ -11,7 +11,7 @@ from tests.core.build import cluster
 if TYPE_CHECKING:
     from cidrella.core.decision import Node
     from cidrella.core.pool import PoolSpec
-    from cidrella.model.reading import SeenServiceRanges
+    from cidrella.model.serviceip import SeenServiceCIDR
 
 
 class Kind:
@@ -30,7 +30,7 @@ class World:
     def __init__(self, *specs: PoolSpec, **flags: Any) -> None:
         self.books = cluster(*specs)
         self.nodes: dict[str, Node] = {}
-        self.service_ranges: dict[str, SeenServiceRanges] = {}
+        self.service_ranges: dict[str, SeenServiceCIDR] = {}
         self.leads = True
         self.listed = True
         self.missing: list[str] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,7 +22,7 @@ from tests.app.insights import World
 from tests.core.build import give, node, nodes, prefix, spec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
 
     from cidrella.app.surroundings import Surroundings
     from cidrella.core.decision import Node
@@ -35,19 +36,21 @@ class Around:
     """Surroundings in which nothing is."""
 
     def __init__(self) -> None:
-        self.begun = 0
+        self.followed_now = False
         self.fail = False
 
-    def begin(self) -> None:
-        self.begun += 1
+    @asynccontextmanager
+    async def followed(self) -> AsyncIterator[None]:
+        self.followed_now = True
+        try:
+            yield
+        finally:
+            self.followed_now = False
 
     def look(self, news: News) -> None:
         news.service_ranges = []
         if self.fail:
             raise RuntimeError("out of luck")
-
-    async def run(self) -> None:
-        await asyncio.Event().wait()
 
 
 class Scene:
@@ -55,13 +58,24 @@ class Scene:
 
     def __init__(self, world: World) -> None:
         self.now = 1_800_000_000.0
+        self.elapsed = 0.0
         self.world = world
         self.facts = FACTS
         self.board = Board(FACTS, clock=lambda: self.now)
         self.around = Around()
         self.lookout = Lookout(
-            world.insight, self.board, cast("Surroundings", self.around), lambda: self.facts, clock=lambda: self.now
+            world.insight,
+            self.board,
+            cast("Surroundings", self.around),
+            lambda: self.facts,
+            clock=lambda: self.now,
+            pace=lambda: self.elapsed,
         )
+
+    def wait(self, seconds: float) -> None:
+        """Time goes by."""
+        self.now += seconds
+        self.elapsed += seconds
 
     async def look(self, rounds: int = 1) -> dict[str, Any]:
         """So many rounds, and what is to be seen then."""
@@ -89,6 +103,10 @@ def play(scenario: Callable[[Scene], Any], *specs: Any, **flags: Any) -> None:
 
 def states(shown: dict[str, Any]) -> dict[str, str]:
     return {each["name"]: each["state"] for each in shown["nodes"]}
+
+
+def followed(scene: Scene) -> bool:
+    return scene.around.followed_now
 
 
 def test_everything_is_drawn_at_first() -> None:
@@ -262,12 +280,29 @@ class TestAllocations:
             shown = (await scene.look())["allocations"]
             assert [(each["what"], each["node"], each["blocks"], each["pools"]) for each in shown] == [
                 ("given", "a", ["10.0.0.0/24", "fd00::/64"], ["p", "q"]),
-                ("released", "a", ["10.0.0.0/24", "fd00::/64"], ["", ""]),
+                ("released", "a", ["10.0.0.0/24", "fd00::/64"], ["p", "q"]),
                 ("released", "b", ["10.0.1.0/24"], ["p"]),
             ]
             assert len((await scene.look())["allocations"]) == 3
 
         play(scenario, POOL, spec("q", "fd00::/48 /64"))
+
+    def test_blocks_that_a_node_lost_otherwise(self) -> None:
+        """N7, N8: another node of the same name; a restored backup; what is in no pool, or cannot be read."""
+
+        async def scenario(scene: Scene) -> None:
+            had = node("a", has="10.0.0.0/24")
+            scene.change(had, replace(had, uid="another"))
+            scene.change(replace(had, uid="another"), replace(had, uid="another", pod_cidrs=()))
+            scene.change(node("b"), node("b", has="192.0.2.0/24,rubbish"))
+            shown = (await scene.look())["allocations"]
+            assert [(each["what"], each["node"], each["pools"]) for each in shown] == [
+                ("released", "a", ["p"]),
+                ("released", "a", ["p"]),
+                ("given", "b", ["", ""]),
+            ]
+
+        play(scenario, POOL)
 
     def test_the_last_ones(self) -> None:
         """They are remembered while nobody looks, so many of them, and told again to who looks later."""
@@ -283,8 +318,83 @@ class TestAllocations:
         play(scenario, POOL)
 
 
+class TestSince:
+    """Since when a node stands as it does, whether somebody looked or not."""
+
+    def test_nobody_looked(self) -> None:
+        """It is since it was first seen, or got its blocks: not since somebody came to look, nor came again."""
+
+        async def scenario(scene: Scene) -> None:
+            scene.change(None, node("late"))
+            scene.change(None, node("served"))
+            scene.wait(60)
+            scene.change(node("served"), node("served", "labels=others"))
+            scene.change(node("served"), node("served", has="10.0.0.0/24"))
+            for _ in range(2):
+                scene.wait(3600)
+                scene.lookout._begin()
+                shown = {each["name"]: each["since"] for each in (await scene.look())["nodes"]}
+                assert shown == {"late": "2027-01-15T08:00:00Z", "served": "2027-01-15T08:01:00Z"}
+                scene.board.clear()
+            explained = scene.lookout.explain("late")
+            assert explained is not None
+            assert explained.node.since == "2027-01-15T08:00:00Z"
+
+        play(scenario, spec("p", "10.0.0.0/24 /24"))
+
+    def test_it_changed_while_somebody_looked(self) -> None:
+        """A neighbour made it a conflict: it is since then, and stays so; another node of that name is new."""
+
+        async def scenario(scene: Scene) -> None:
+            scene.change(None, node("a", has="10.0.0.0/24"))
+            await scene.look()
+            scene.wait(60)
+            scene.change(None, node("b", has="10.0.0.0/25"))
+            assert {each["since"] for each in (await scene.look())["nodes"]} == {"2027-01-15T08:01:00Z"}
+            scene.wait(60)
+            assert {each["since"] for each in (await scene.look())["nodes"]} == {"2027-01-15T08:01:00Z"}
+            scene.change(node("b", has="10.0.0.0/25"), None)
+            assert scene.lookout._stood.keys() == {"a"}
+            scene.change(None, node("b", has="10.0.0.0/25"))
+            assert (await scene.look())["nodes"][-1]["since"] == "2027-01-15T08:02:00Z"
+
+        play(scenario, POOL)
+
+
 class TestForecasts:
     """When a pool is full at the rate of late."""
+
+    def test_what_is_not_listed_yet_is_not_free(self) -> None:
+        """N5: a process that begins takes nothing for taken that had been before."""
+
+        async def scenario(scene: Scene) -> None:
+            scene.world.listed = False
+            scene.lookout.sample()
+            assert scene.lookout._courses == {}
+            scene.world.listed = True
+            scene.world.see(*[node(f"n{number}", has=f"10.0.{number}.0/24") for number in range(200)])
+            for _ in range(100):
+                scene.wait(10)
+                scene.lookout.sample()
+            assert scene.lookout._forecasts == {}
+
+        play(scenario, POOL)
+
+    def test_a_clock_that_is_set(self) -> None:
+        """The pace is not by that one; the date is."""
+
+        async def scenario(scene: Scene) -> None:
+            for number in range(60):
+                scene.lookout.sample()
+                scene.wait(60)
+                scene.now += 86_400 if number == 20 else 0
+                give(scene.world.books, node(f"n{number}"))
+            scene.lookout.sample()
+            forecast = scene.lookout._forecasts["p"]
+            assert forecast.text == "full in about 3 hours at 60 blocks an hour"
+            assert forecast.exhausted_at == "2027-01-16T12:16:00Z"
+
+        play(scenario, POOL)
 
     def test_growth(self) -> None:
         """It is noted whether somebody looks or not, and shown with the pool."""
@@ -292,13 +402,13 @@ class TestForecasts:
         async def scenario(scene: Scene) -> None:
             for number in range(60):
                 scene.lookout.sample()
+                scene.wait(60)
                 give(scene.world.books, node(f"n{number}"))
-                scene.now += 60
             scene.lookout.sample()
             (pool,) = (await scene.look())["pools"]
             assert pool["forecast"]["text"] == "full in about 3 hours at 60 blocks an hour"
             assert pool["forecast"]["exhaustedAt"] == "2027-01-15T12:16:00Z"
-            scene.now += 4000
+            scene.wait(4000)
             scene.lookout.sample()
             (pool,) = (await scene.look())["pools"]
             assert pool["forecast"]["text"] == ""
@@ -309,9 +419,10 @@ class TestForecasts:
         """One that gives nothing any more does not run out; nothing is kept of one that is gone."""
 
         async def scenario(scene: Scene) -> None:
-            scene.lookout.sample()
-            give(scene.world.books, node("a"))
-            scene.now += 600
+            for name in ("a", "b", "c"):
+                scene.lookout.sample()
+                scene.wait(600)
+                give(scene.world.books, node(name))
             scene.lookout.sample()
             assert scene.lookout._forecasts.keys() == {"p"}
             scene.world.books.change_pool(replace(POOL, terminating=True))
@@ -335,11 +446,13 @@ def test_it_is_drawn_while_somebody_looks(monkeypatch: pytest.MonkeyPatch) -> No
         running = asyncio.ensure_future(scene.lookout.run())
         await asyncio.sleep(0.05)
         assert not scene.board.filled.is_set()
+        assert not followed(scene)
         assert scene.lookout._courses
         scene.change(None, node("b"))
         assert scene.lookout._changed.keys() <= {"a"}
         scene.board.came()
         await asyncio.wait_for(scene.board.filled.wait(), 60)
+        assert followed(scene)
         assert states(json.loads(scene.board.state())) == {"a": "waiting", "b": "waiting"}
         version = scene.board.history.version
         scene.change(None, node("c"))
@@ -350,6 +463,7 @@ def test_it_is_drawn_while_somebody_looks(monkeypatch: pytest.MonkeyPatch) -> No
         while scene.board.filled.is_set():
             await asyncio.sleep(0.01)
         assert json.loads(scene.board.state())["nodes"] == []
+        assert not followed(scene)
         scene.board.look()
         await asyncio.wait_for(scene.board.filled.wait(), 60)
         assert len(states(json.loads(scene.board.state()))) == 3

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from cidrella.app import surroundings
 from cidrella.app.page import Page
 from cidrella.app.settings import Settings
 from cidrella.app.surroundings import Surroundings
@@ -17,8 +19,7 @@ from cidrella.kube.client import Client
 from cidrella.kube.credentials import Access
 from cidrella.kube.mirror import Change
 from cidrella.model.objects import NODES_PATH, POOLS_PATH
-from cidrella.model.reading import SeenServiceRanges
-from cidrella.model.serviceip import SeenService
+from cidrella.model.serviceip import SeenService, SeenServiceCIDR
 from cidrella.web.board import Board, News
 from tests.app.embedded import embedded
 from tests.app.insights import World
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
+NOBODY = "http://127.0.0.1:1"
 MARKUP = "<img src=x onerror=alert(1)>"
 
 
@@ -133,10 +135,11 @@ def test_services() -> None:
     """Who has which address, in which range, as they come and go."""
 
     async def scenario() -> None:
-        async with Client(Access("http://127.0.0.1:1")) as client:
+        async with Client(Access(NOBODY)) as client:
             world, board = World(), Board(EXAMPLE.cluster)
-            around = Surroundings(client, world.insight, board)
-            world.service_ranges["kubernetes"] = SeenServiceRanges("kubernetes", "u", (prefix("10.96.0.0/16"),), ())
+            around = Surroundings(client, world.insight)
+            cidr = SeenServiceCIDR("kubernetes", "u", "", (prefix("10.96.0.0/16"),), ("'x' is no CIDR",))
+            world.service_ranges["kubernetes"] = cidr
             web = SeenService("default/web", "u", "ClusterIP", ("10.96.0.9",))
             around._services_changed([Change(None, web)])
             for _ in range(2):
@@ -145,11 +148,7 @@ def test_services() -> None:
             state = json.loads(board.state())
             assert [(each["address"], each["holder"]) for each in state["services"]] == [("10.96.0.9", "default/web")]
             assert state["serviceRanges"][0]["static"]["used"] == 1
-            board.clear()
-            around.begin()
-            around.look(news := News())
-            board.post(news)
-            assert len(json.loads(board.state())["services"]) == 1
+            assert around.remarks == ["ServiceCIDR kubernetes cannot be read: 'x' is no CIDR"]
             around._services_changed([Change(web, None)])
             around.look(news := News())
             board.post(news)
@@ -159,42 +158,94 @@ def test_services() -> None:
     asyncio.run(scenario())
 
 
-def test_what_may_not_be_listed() -> None:
-    """The page says so, and goes without."""
+def test_the_first_look_has_everything(url: str) -> None:
+    """Services and events are followed for who looks: the first one is not told that there are none."""
 
     async def scenario() -> None:
-        async with Client(Access("http://127.0.0.1:1")) as client:
-            world = World()
-            around = Surroundings(client, world.insight, Board(EXAMPLE.cluster))
-            assert around.remarks == []
-            around._services.trouble = "we are not allowed to list and watch /api/v1/services (RBAC)"
-            assert around.remarks == [f"Services are not shown: {around._services.trouble}"]
-            around._events.trouble = "they are away"
-            assert len(around.remarks) == 2
-            news = News()
-            around.look(news)
-            assert (news.services, news.service_ranges, news.events) == ([], [], [])
+        async with Client(Access(url)) as client:
+            await client.create(EVENTS, event("ours", MARKUP, "cidrella.dev/controller"), dict)
+            controller = Controller(client, ControllerSettings(Settings().ipam, "tests", None), Metrics())
+            page = Page(controller, client, "lab")
+            working = asyncio.ensure_future(controller.run())
+            while controller.readiness():
+                await asyncio.sleep(0.01)
+            async with page.kept_up():
+                page._board.look()
+                await asyncio.wait_for(page._board.filled.wait(), 60)
+                state = json.loads(page._board.state())
+                assert [each["note"] for each in state["events"]] == [MARKUP]
+                assert state["cluster"]["remarks"] == []
+            working.cancel()
+            await asyncio.wait([working])
 
     asyncio.run(scenario())
 
 
-def test_nothing_is_followed_while_nobody_looks() -> None:
-    """A cluster where nobody uses the page is asked for nothing on its account."""
+def test_what_cannot_be_listed() -> None:
+    """The page says so, and goes without."""
+
+    async def scenario() -> None:
+        async with Client(Access(NOBODY)) as client:
+            around = Surroundings(client, World().insight)
+            assert around.remarks == []
+            async with around.followed():
+                services, events = around.remarks
+                assert services.startswith("Services are not shown: /api/v1/services")
+                assert events.startswith("Events are not shown: ")
+                around.look(news := News())
+                assert (news.services, news.service_ranges, news.events) == ([], [], [])
+            assert around.remarks == []
+
+    asyncio.run(scenario())
+
+
+def test_what_is_not_listed_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody is kept waiting for long: what is missing is said to be."""
+    monkeypatch.setattr(surroundings, "_PATIENCE", 0.1)
+
+    async def scenario() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            async with Client(Access(f"http://127.0.0.1:{silent.getsockname()[1]}")) as client:
+                around = Surroundings(client, World().insight)
+                async with around.followed():
+                    assert around.remarks[0] == "Services are not shown yet: they are being listed"
+
+    asyncio.run(scenario())
+
+
+def test_what_cannot_be_followed_any_more(url: str) -> None:
+    """What was seen is shown, and that it may be old."""
+
+    async def scenario() -> None:
+        async with Client(Access(url)) as client:
+            around = Surroundings(client, World().insight)
+            async with around.followed():
+                assert around.remarks == []
+                around._reflectors["Services"].trouble = "the server is away"
+                assert around.remarks == ["Services may have changed since they were seen: the server is away"]
+
+    asyncio.run(scenario())
+
+
+def test_nothing_is_followed_while_nobody_looks(url: str) -> None:
+    """A cluster where nobody uses the page, or any more, is asked for nothing on its account; nothing is kept."""
 
     async def scenario() -> None:
         asked: list[str] = []
-        access = Access("http://127.0.0.1:1")
-        async with Client(access, observe=lambda verb, _code, _seconds: asked.append(verb)) as client:
-            board = Board(EXAMPLE.cluster)
-            around = Surroundings(client, World().insight, board)
-            following = asyncio.ensure_future(around.run())
+        async with Client(Access(url), observe=lambda verb, _code, _seconds: asked.append(verb)) as client:
+            await client.create(EVENTS, event("ours", MARKUP, "cidrella.dev/controller"), dict)
+            asked.clear()
+            around = Surroundings(client, World().insight)
             await asyncio.sleep(0.1)
             assert asked == []
-            board.look()
-            while len(asked) < 2:
-                await asyncio.sleep(0.01)
-            assert set(asked) == {"list"}
-            following.cancel()
-            await asyncio.wait([following])
+            for _ in range(2):
+                async with around.followed():
+                    around.look(news := News())
+                    assert [each.note for each in news.events] == [MARKUP]
+                assert asked.count("list") == 2
+                asked.clear()
+                assert not any("Reflector" in repr(task) for task in asyncio.all_tasks())
+                around.look(news := News())
+                assert news.events == []
 
     asyncio.run(scenario())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cidrella.app.page_rows import explanation, node_row, pool_row, range_rows
+from cidrella.app.page_rows import Stood, explanation, node_row, pool_row, range_rows
 from cidrella.web import api
 from tests.app.insights import World
 from tests.core.build import give, node, nodes, prefix, spec
@@ -97,10 +97,11 @@ class TestNodes:
         world = World(POOL)
         first = node_row(world.insight, node("a"), NOW, None)
         world.leads = False
-        again = node_row(world.insight, node("a"), LATER, first)
+        again = node_row(world.insight, node("a"), LATER, Stood(first.state, first.since))
         assert (again.since, again.reason != first.reason) == (NOW, True)
         world.see(node("a", has="10.0.0.0/24"))
-        assert node_row(world.insight, world.nodes["a"], LATER, again).since == LATER
+        assert node_row(world.insight, world.nodes["a"], LATER, Stood(again.state, NOW)).since == LATER
+        assert node_row(world.insight, world.nodes["a"], LATER, Stood("", NOW)).since == NOW
 
 
 class TestPools:

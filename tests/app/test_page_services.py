@@ -6,14 +6,13 @@ import random
 from typing import TYPE_CHECKING
 
 from cidrella.app.page_services import Seats
-from cidrella.model.reading import SeenServiceRanges
-from cidrella.model.serviceip import SeenService
+from cidrella.model.serviceip import SeenService, SeenServiceCIDR
 from tests.core.build import prefix
 
 if TYPE_CHECKING:
     from cidrella.web import api
 
-RANGES = (SeenServiceRanges("kubernetes", "u", (prefix("10.96.0.0/24"), prefix("fd00::/120")), ()),)
+RANGES = (SeenServiceCIDR("kubernetes", "u", "", (prefix("10.96.0.0/24"), prefix("fd00::/120")), ()),)
 
 
 def service(name: str, *addresses: str) -> SeenService:
@@ -76,7 +75,7 @@ def test_bands() -> None:
 def test_ranges_without_bands() -> None:
     """B2: a small range has one band; one that is too large, or that the flag leaves out, has none, and says why."""
     made = Seats()
-    cidrs = [SeenServiceRanges("small", "u", (prefix("10.1.0.0/29"), prefix("10.0.0.0/8")), ())]
+    cidrs = [SeenServiceCIDR("small", "u", "", (prefix("10.1.0.0/29"), prefix("10.0.0.0/8")), ())]
     made.set_ranges((), cidrs)
     small, large = sorted(made.ranges(), key=lambda each: each.range, reverse=True)
     assert small.static is None
@@ -86,6 +85,29 @@ def test_ranges_without_bands() -> None:
     made.set_ranges((prefix("10.96.0.0/16"),), RANGES)
     first = made.ranges()[0]
     assert (first.range, first.source, first.message) == ("10.96.0.0/16", "--service-cluster-ip-range", "")
+
+
+def test_ranges_by_age_and_those_that_go() -> None:
+    """B2: of two that overlap, the older one is in use, as for `cidrella services`; one that goes, says so."""
+    made = Seats()
+    young = SeenServiceCIDR("a-young", "u", "2026-02-01T00:00:00Z", (prefix("10.1.0.0/24"),), (), True)
+    old = SeenServiceCIDR("z-old", "u", "2026-01-01T00:00:00Z", (prefix("10.1.0.0/23"),), ("'rubbish' is no CIDR",))
+    made.set_ranges((), [young, old])
+    first, second = made.ranges()
+    assert (first.range, first.message) == ("10.1.0.0/23", "")
+    assert "it overlaps 10.1.0.0/23 of ServiceCIDR z-old" in second.message
+    assert made.warnings == ("ServiceCIDR z-old cannot be read: 'rubbish' is no CIDR",)
+    made.set_ranges((), [young])
+    assert made.ranges()[0].message.startswith("it gives nothing new")
+
+
+def test_an_address_twice() -> None:
+    """Whatever an API server let through, a Service has an address once, and leaves it once."""
+    odd = service("a/odd", "10.96.0.9", "10.96.0.9", "::ffff:10.96.0.9")
+    found = seats(odd)
+    assert len(found.take()[0]) == 1
+    found.change(odd, None)
+    assert found.take() == ([], ["10.96.0.9"])
 
 
 def test_changes() -> None:
@@ -120,16 +142,13 @@ def test_a_walk() -> None:
     living: dict[str, SeenService] = {}
     walking = seats()
     shown: dict[str, api.Service] = {}
-    for step in range(500):
+    for _ in range(500):
         name = f"a/{rng.randrange(20)}"
         old = living.pop(name, None)
         new = None
         if rng.random() < 0.7:
             new = living[name] = service(name, *{f"10.96.0.{rng.randrange(1, 40)}" for _ in range(rng.randrange(3))})
         walking.change(old, new)
-        if step % 100 == 50:
-            walking.begin()
-            shown.clear()
         if rng.random() < 0.5:
             rows, gone = walking.take()
             shown |= {row.address: row for row in rows}

@@ -3,7 +3,7 @@
 Rules:
 
 - It is drawn while somebody looks. Before that, and after, it costs next to nothing: how many blocks are free is noted
-  for the forecast, and who was given what is remembered.
+  for the forecast, and who was given what is remembered, and since when a node has had what it has.
 - Four times a second, what changed is posted. Nodes that the API told of are looked at at once; those that do not stand
   well with each round, for pools come and go; all others in turn, so many at a time, because a neighbour or a pool may
   have changed what there is to say of them. So a round costs little, whatever the number of nodes.
@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from cidrella.app.page_rows import SERVED, explanation, node_row, pool_row, range_rows
+from cidrella.app.page_rows import SERVED, Stood, explanation, node_row, pool_row, range_rows
+from cidrella.core.prefix import Prefix, PrefixError
 from cidrella.web import api
 from cidrella.web.board import LAST, News
 from cidrella.web.forecast import Course, forecast
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from cidrella.controller.insight import Insight
     from cidrella.core.decision import Node
     from cidrella.core.pool import Pool
-    from cidrella.core.prefix import Prefix
     from cidrella.kube.reflector import Change
     from cidrella.web.board import Board
 
@@ -56,7 +56,7 @@ _log = structlog.get_logger()
 class Lookout:
     """One per process. `surroundings` is what is shown beside what the controller knows."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 -- what it looks at, where that goes, and the clocks
         self,
         insight: Insight,
         board: Board,
@@ -64,15 +64,19 @@ class Lookout:
         facts: Callable[[], api.Facts],
         *,
         clock: Callable[[], float] = time.time,
+        pace: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`pace` is the clock of courses: one that nobody sets."""
         self._insight = insight
         self._board = board
         self._surroundings = surroundings
         self._facts = facts
         self._clock = clock
+        self._pace = pace
         self._courses: dict[tuple[str, Prefix, int], Course] = {}
         self._forecasts: dict[str, api.Forecast] = {}
         self._recent: deque[api.Allocation] = deque(maxlen=LAST)
+        self._stood: dict[str, Stood] = {}
         self._begin()
 
     def _begin(self) -> None:
@@ -84,37 +88,47 @@ class Lookout:
         self._pools: dict[str, tuple[object, ...]] = {}
         """For a pool that is drawn: what it was drawn from."""
         self._ranges: tuple[object, ...] | None = None
-        self._surroundings.begin()
 
     def nodes_changed(self, changes: Iterable[Change[Node]]) -> None:
         """Take note of what became of nodes. Never raises."""
+        fresh, looked_at = Stood("", self._now()), self._board.looked_at
         for old, new in changes:
             node = new or old
             assert node is not None
-            if new is None and node.pod_cidrs:
-                self._note("released", node, {})
-            elif new is not None and new.pod_cidrs and old is not None and not old.pod_cidrs:
-                self._note("given", node, {str(block): pool.name for block, pool in self._insight.books.uses(new.name)})
-            if self._board.looked_at:
+            same = old is not None and new is not None and old.uid == new.uid
+            if old is not None and old.pod_cidrs and not (same and node.pod_cidrs):
+                self._note("released", old)
+            elif same and node.pod_cidrs and old is not None and not old.pod_cidrs:
+                self._note("given", node)
+            if new is None:
+                self._stood.pop(node.name, None)
+            elif old is None or not same or old.pod_cidrs != new.pod_cidrs:
+                self._stood[node.name] = fresh
+            if looked_at:
                 self._changed[node.name] = None
 
-    def _note(self, what: str, node: Node, counted: dict[str, str]) -> None:
-        """A node has, or had, blocks. Which pools they count towards, its annotation says where nobody knows better."""
-        named = node.pool.split(",")
-        fallback = named[0] if len(named) == 1 else ""
-        pools = [counted.get(block, fallback) for block in node.pod_cidrs]
+    def _note(self, what: str, node: Node) -> None:
+        """A node has, or had, blocks."""
+        pools = [self._pool_of(block, node.pool) for block in node.pod_cidrs]
         made = api.Allocation(time=self._now(), what=what, node=node.name, blocks=list(node.pod_cidrs), pools=pools)
         self._recent.append(made)
         self._fresh.append(made)
 
+    def _pool_of(self, block: str, annotation: str) -> str:
+        try:
+            pool = self._insight.books.counts_towards(Prefix.parse_lenient(block), annotation)
+        except PrefixError:
+            return ""
+        return pool.name if pool is not None else ""
+
     def explain(self, name: str) -> api.Explanation | None:
         """Why a node has what it has."""
-        return explanation(self._insight, name, self._now(), self._board.find_node(name))
+        return explanation(self._insight, name, self._now(), self._stood.get(name))
 
     async def run(self) -> None:
         """Draw while somebody looks, until cancelled."""
         async with asyncio.TaskGroup() as group:
-            for work in (self._sample, self._draw, self._surroundings.run):
+            for work in (self._sample, self._draw):
                 group.create_task(self._whatever_happens(work))
 
     async def _whatever_happens(self, work: Callable[[], object]) -> None:
@@ -133,8 +147,13 @@ class Lookout:
             await asyncio.sleep(SAMPLING)
 
     def sample(self) -> None:
-        """Note how many blocks are free, and work out when there will be none. O(pools)."""
-        now = self._clock()
+        """Note how many blocks are free, and work out when there will be none. O(pools).
+
+        Before everything is listed, there are nodes whose blocks seem to be free.
+        """
+        if not self._insight.listed():
+            return
+        now, date = self._pace(), self._clock()
         courses: dict[tuple[str, Prefix, int], Course] = {}
         forecasts: dict[str, api.Forecast] = {}
         for pool in self._insight.books.pools.values():
@@ -144,7 +163,7 @@ class Lookout:
                 course = courses[key] = self._courses.get(key) or Course()
                 course.note(now, view.free)
                 own.append(course)
-            if pool.spec.gives and (found := forecast(own, now)) != _NO_FORECAST:
+            if pool.spec.gives and (found := forecast(own, now, date)) != _NO_FORECAST:
                 forecasts[pool.name] = found
         self._courses, self._forecasts = courses, forecasts
 
@@ -153,11 +172,12 @@ class Lookout:
     async def _draw(self) -> None:
         while True:
             await self._board.wait_looked_at()
-            self._begin()
             try:
-                while self._board.looked_at:
-                    await self.round()
-                    await asyncio.sleep(PERIOD)
+                async with self._surroundings.followed():
+                    self._begin()
+                    while self._board.looked_at:
+                        await self.round()
+                        await asyncio.sleep(PERIOD)
             finally:
                 self._board.clear()
 
@@ -182,8 +202,9 @@ class Lookout:
                 gone.append(name)
                 self._unwell.pop(name, None)
             else:
-                row = node_row(self._insight, node, now, self._board.find_node(name))
+                row = node_row(self._insight, node, now, self._stood.get(name))
                 rows.append(row)
+                self._stood[name] = Stood(row.state, row.since)
                 if row.state == SERVED:
                     self._unwell.pop(name, None)
                 else:

@@ -69,7 +69,7 @@ class Page:
         self._name = name
         self._surroundings: Surroundings | None = None
         self._board = Board(self._facts())
-        self._surroundings = Surroundings(client, controller.insight, self._board)
+        self._surroundings = Surroundings(client, controller.insight)
         self._lookout = Lookout(controller.insight, self._board, self._surroundings, self._facts)
         controller.on_nodes = self._lookout.nodes_changed
 

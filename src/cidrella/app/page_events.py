@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec import Struct, field
@@ -64,7 +65,7 @@ def read_event(raw: bytes | msgspec.Raw) -> SeenEvent:
     when = last or event.event_time or metadata.creation_timestamp or ""
     row = api.Event(
         id=metadata.uid or name,
-        time=f"{when[:19]}Z" if len(when) > 19 else when,
+        time=_in_utc(when),
         type=event.type or "",
         reason=event.reason or "",
         kind=event.regarding.kind,
@@ -73,3 +74,17 @@ def read_event(raw: bytes | msgspec.Raw) -> SeenEvent:
         count=event.series.count if event.series else 1,
     )
     return SeenEvent(name, metadata.uid, row)
+
+
+def _in_utc(when: str) -> str:
+    """A time as the page has it; "" for what is none.
+
+    >>> _in_utc("2026-01-01T00:00:01.123456Z"), _in_utc("2026-01-01T01:00:00+02:00"), _in_utc("yesterday")
+    ('2026-01-01T00:00:01Z', '2025-12-31T23:00:00Z', '')
+    """
+    try:
+        moment = datetime.fromisoformat(when)
+        moment = moment.astimezone(UTC) if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return ""
+    return moment.isoformat(timespec="seconds").replace("+00:00", "Z")

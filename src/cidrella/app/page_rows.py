@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cidrella.app.mapping import outermost
 from cidrella.controller.status import conditions
@@ -32,7 +32,15 @@ SERVED: Final = STATES[Outcome.KEPT]
 _UNGUARDED: Final = "It has yet to get its finalizer, and gives nothing before."
 
 
-def node_row(insight: Insight, node: Node, now: str, before: api.Node | None) -> api.Node:
+class Stood(NamedTuple):
+    """How a node was last seen to stand, and since when."""
+
+    state: str
+    """"" where nobody has looked since."""
+    since: str
+
+
+def node_row(insight: Insight, node: Node, now: str, before: Stood | None) -> api.Node:
     """A node as it stands at a time, and as it stood before, if it was there."""
     decision = insight.books.standing(node, wait_for_labels=insight.flags.wait_for_labels)
     state = STATES[decision.outcome]
@@ -42,7 +50,7 @@ def node_row(insight: Insight, node: Node, now: str, before: api.Node | None) ->
         pools=[pool.name if pool is not None else "" for pool in decision.pools],
         state=state,
         terminating=node.terminating,
-        since=before.since if before is not None and before.state == state else now,
+        since=before.since if before is not None and before.state in {"", state} else now,
         reason=decision.message or _why_it_waits(insight, decision),
         help=remedy(decision),
     )
@@ -59,7 +67,7 @@ def _why_it_waits(insight: Insight, decision: Decision) -> str:
     return "there is room for it: the replica that leads is about to serve it"
 
 
-def explanation(insight: Insight, name: str, now: str, before: api.Node | None) -> api.Explanation | None:
+def explanation(insight: Insight, name: str, now: str, before: Stood | None) -> api.Explanation | None:
     """Why a node has what it has; None where there is no such node. O(pools)."""
     node = insight.nodes.get(name)
     if node is None:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from cidrella.app.page_rows import clamp
 from cidrella.core.address import Address
 from cidrella.core.bands import Band
 from cidrella.core.prefix import PrefixError
-from cidrella.model.serviceip import SeenServiceCIDR
 from cidrella.serviceip.ranges import Ranges, find_ranges
 from cidrella.web import api
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from cidrella.core.prefix import Prefix
-    from cidrella.model.reading import SeenServiceRanges
-    from cidrella.model.serviceip import SeenService
+    from cidrella.model.serviceip import SeenService, SeenServiceCIDR
     from cidrella.serviceip.ranges import KnownRange, RefusedRange
 
 
@@ -45,17 +44,15 @@ class Seats:
             self._holders.setdefault(address, {})[new.name] = None  # type: ignore[union-attr] # likewise
             self._touched[address] = None
 
-    def set_ranges(self, flag: Sequence[Prefix], cidrs: Iterable[SeenServiceRanges]) -> None:
+    def set_ranges(self, flag: Sequence[Prefix], cidrs: Iterable[SeenServiceCIDR]) -> None:
         """There are other ranges. O(Services)."""
-        objects = [SeenServiceCIDR(each.name, each.uid, "", each.ranges, each.unreadable) for each in cidrs]
-        self._ranges = find_ranges(flag, objects)
+        self._ranges = find_ranges(flag, cidrs)
         self._touched |= dict.fromkeys(self._holders)
 
-    def begin(self) -> None:
-        """Nothing is shown yet."""
-        self._rows.clear()
-        self._used.clear()
-        self._touched = dict.fromkeys(self._holders)
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is the matter with ranges, beside those that are shown."""
+        return self._ranges.warnings
 
     def take(self) -> tuple[list[api.Service], list[str]]:
         """The rows that changed, and the addresses that nobody has any more."""
@@ -108,7 +105,7 @@ class Seats:
             source=known.source,
             static=bands.get(Band.STATIC),
             dynamic=bands.get(Band.DYNAMIC),
-            message="",
+            message="" if known.gives else "it gives nothing new: its ServiceCIDR is being deleted, or is not ready",
         )
 
 
@@ -123,12 +120,13 @@ def _unused(refused: RefusedRange) -> api.ServiceRange:
     )
 
 
-def _addresses(service: SeenService | None) -> Iterator[Address]:
+def _addresses(service: SeenService | None) -> dict[Address, None]:
+    """Each once, however often and in whatever spelling it has it."""
+    found: dict[Address, None] = {}
     for text in service.cluster_ips if service is not None else ():
-        try:
-            yield Address.parse_lenient(text)
-        except PrefixError:
-            continue  # which is no address that anybody could be shown at
+        with suppress(PrefixError):  # which is no address that anybody could be shown at
+            found[Address.parse_lenient(text)] = None
+    return found
 
 
 def _name(band: Band) -> str:

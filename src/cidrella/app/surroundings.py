@@ -1,12 +1,14 @@
-"""What the page shows beside what the controller knows: Services and events, followed once somebody looks.
+"""What the page shows beside what the controller knows: Services and events, followed while somebody looks.
 
-Nobody needs them but the page. Where they may not be listed, the page says so, and goes without.
+Nobody needs them but the page: while nobody looks, nobody is asked for them, and nothing is kept of them. Where they
+may not be listed, the page says so, and goes without.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final
 
 from cidrella.app import page_events
 from cidrella.app.page_events import SeenEvent, read_event
@@ -17,45 +19,61 @@ from cidrella.model.serviceip import SERVICES_PATH, SeenService, read_service
 from cidrella.web.board import LAST
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from cidrella.controller.insight import Insight
     from cidrella.kube.client import Client
     from cidrella.kube.reflector import Change
-    from cidrella.web.board import Board, News
+    from cidrella.web import api
+    from cidrella.web.board import News
 
-_ALWAYS = ReflectorSettings(absence=Absence.NEVER)
+_PATIENCE: Final = 1.0
+"""Seconds that one who looks waits for them to be listed; longer, and the page is shown without."""
+_LOOK: Final = 0.02
+"""Seconds between two looks at whether they are."""
+_ALWAYS: Final = ReflectorSettings(absence=Absence.NEVER)
 
 
 class Surroundings:
-    """Followed by reflectors of their own."""
+    """Followed by reflectors of their own, new ones each time."""
 
-    def __init__(self, client: Client, insight: Insight, board: Board) -> None:
+    def __init__(self, client: Client, insight: Insight) -> None:
+        self._client = client
         self._insight = insight
-        self._board = board
-        self._seats = Seats()
-        self._services: Reflector[SeenService] = Reflector(
-            client, SERVICES_PATH, read_service, self._services_changed, settings=_ALWAYS
-        )
-        self._events: Reflector[SeenEvent] = Reflector(
-            client, page_events.PATH, read_event, self._events_changed, settings=_ALWAYS
-        )
-        self.begin()
+        self._forget()
 
-    def begin(self) -> None:
-        """Nothing is drawn yet."""
+    def _forget(self) -> None:
+        self._seats = Seats()
         self._cidrs: tuple[object, ...] | None = None
-        self._told = {each.row.id: each.row for each in self._events.objects.values() if each.row is not None}
-        self._seats.begin()
+        self._told: dict[str, api.Event] = {}
+        self._reflectors: dict[str, Reflector[Any]] = {}
+
+    @asynccontextmanager
+    async def followed(self) -> AsyncIterator[None]:
+        """Follow them while this lasts. It begins when they are listed, or when that takes too long."""
+        services = Reflector(self._client, SERVICES_PATH, read_service, self._services_changed, settings=_ALWAYS)
+        events = Reflector(self._client, page_events.PATH, read_event, self._events_changed, settings=_ALWAYS)
+        self._reflectors = {"Services": services, "Events": events}
+        try:
+            async with asyncio.TaskGroup() as group:
+                following = [group.create_task(each.run()) for each in self._reflectors.values()]
+                await self._wait_listed()
+                yield
+                for task in following:
+                    task.cancel()
+        finally:
+            self._forget()
+
+    async def _wait_listed(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_PATIENCE):
+                while not all(each.synced or each.trouble for each in self._reflectors.values()):
+                    await asyncio.sleep(_LOOK)
 
     @property
     def remarks(self) -> list[str]:
-        """What cannot be shown, and why."""
-        troubles = {"Services": self._services.trouble, "Events": self._events.trouble}
-        return [f"{what} are not shown: {trouble}" for what, trouble in troubles.items() if trouble]
-
-    async def run(self) -> None:
-        """Follow from the first look on."""
-        await self._board.wait_looked_at()
-        await asyncio.gather(self._services.run(), self._events.run())
+        """What cannot be shown, or may not be true any more, and why."""
+        return [*filter(None, (_remark(*each) for each in self._reflectors.items())), *self._seats.warnings]
 
     def look(self, news: News) -> None:
         """What changed."""
@@ -73,5 +91,11 @@ class Surroundings:
             self._seats.change(*change)
 
     def _events_changed(self, changes: list[Change[SeenEvent]]) -> None:
-        if self._board.looked_at:
-            self._told |= {new.row.id: new.row for _, new in changes if new is not None and new.row is not None}
+        self._told |= {new.row.id: new.row for _, new in changes if new is not None and new.row is not None}
+
+
+def _remark(what: str, reflector: Reflector[Any]) -> str:
+    if reflector.trouble:
+        how = "may have changed since they were seen" if reflector.synced else "are not shown"
+        return f"{what} {how}: {reflector.trouble}"
+    return "" if reflector.synced else f"{what} are not shown yet: they are being listed"

@@ -41,7 +41,8 @@ from cidrella.kube.reflector import Reflector
 from cidrella.kube.reflector_settings import Absence, ReflectorSettings
 from cidrella.model.flags import AllocatorType
 from cidrella.model.objects import NODES_PATH, SERVICE_CIDRS_PATH
-from cidrella.model.reading import read_node, read_service_ranges
+from cidrella.model.reading import read_node
+from cidrella.model.serviceip import read_service_cidr
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -56,7 +57,8 @@ if TYPE_CHECKING:
     from cidrella.kube.reflector import Change
     from cidrella.model.flags import IpamFlags
     from cidrella.model.kinds import PoolKind
-    from cidrella.model.reading import SeenPool, SeenServiceRanges
+    from cidrella.model.reading import SeenPool
+    from cidrella.model.serviceip import SeenServiceCIDR
 
 _log = structlog.get_logger()
 
@@ -124,7 +126,7 @@ class Controller:
         unseen = ReflectorSettings(absence=Absence.UNSEEN)  # a range that was seen is not given up for a stray 404
         self._nodes = Reflector(client, NODES_PATH, read_node, self._nodes_changed, settings=always)
         self._services = Reflector(
-            client, SERVICE_CIDRS_PATH, read_service_ranges, self._services_changed, settings=unseen
+            client, SERVICE_CIDRS_PATH, read_service_cidr, self._services_changed, settings=unseen
         )
         self._reflectors: dict[str, Reflector[Any]] = {"nodes": self._nodes, "service ranges": self._services}
         self._pools = Pools(client, self._pools_changed)
@@ -411,7 +413,7 @@ class Controller:
             about = Reference(pool.kind.api_version, pool.kind.kind, pool.object_name, pool.uid)
             self._recorder.record(about, "Invalid", f"this pool is not used: {pool.spec.problem}", action="Validate")
 
-    def _services_changed(self, changes: list[Change[SeenServiceRanges]]) -> None:
+    def _services_changed(self, changes: list[Change[SeenServiceCIDR]]) -> None:
         touched: list[str] = []
         for old, new in changes:
             before = set(old.ranges) if old else set()

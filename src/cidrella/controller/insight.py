@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from cidrella.core.cluster import Cluster
     from cidrella.core.decision import Node
     from cidrella.model.flags import IpamFlags
-    from cidrella.model.reading import SeenPool, SeenServiceRanges
+    from cidrella.model.reading import SeenPool
+    from cidrella.model.serviceip import SeenServiceCIDR
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class Insight:
     nodes: Mapping[str, Node]
     pools: Mapping[str, SeenPool]
     """The objects; the books may have a pool of the flags beside them."""
-    service_ranges: Mapping[str, SeenServiceRanges]
+    service_ranges: Mapping[str, SeenServiceCIDR]
     flags: IpamFlags
     identity: str
     leads: Callable[[], bool]

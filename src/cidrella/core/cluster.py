@@ -399,6 +399,10 @@ class Cluster:
             return []
         return [(block, pool) for block, pool in zip(account.blocks, account.pools, strict=True) if pool is not None]
 
+    def counts_towards(self, block: Prefix, annotation: str) -> Pool | None:
+        """The pool that a block counts towards on a node whose annotation says this (P3), if it is in any."""
+        return self._atlas.counts_towards(block, annotation)
+
     def conflicts(self, name: str) -> Iterator[Holding]:
         """What others hold of a node's addresses (N6, A7), as it is found: there may be many.
 
@@ -443,7 +447,7 @@ class Cluster:
                 self._usage[pool.name].remove(block, name)
 
     def _pools_of(self, account: _Account) -> tuple[Pool | None, ...]:
-        return tuple(self._atlas.counts_towards(block, account.annotation) for block in account.blocks)
+        return tuple(self.counts_towards(block, account.annotation) for block in account.blocks)
 
     def _recount(self, holders: Iterable[Hashable]) -> None:
         for name in {holder for holder in holders if isinstance(holder, str)}:

@@ -9,6 +9,7 @@ It is filled for those who look: while nobody does, nobody has to keep it up (`l
 from __future__ import annotations
 
 import asyncio
+import secrets
 import time
 from collections import deque
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ LAST: Final = 200
 LINGER: Final = 60.0
 """Seconds for which it is kept up after somebody looked."""
 FAMILIES: Final = ("IPv4", "IPv6")
+_VERSION_BITS: Final = 52
+"""So that every version is a number that every reader of JSON can hold."""
 
 T = TypeVar("T", bound=msgspec.Struct)
 _encode: Final = msgspec.json.Encoder().encode
@@ -58,20 +61,25 @@ class Explainer(Protocol):
 
 
 class Board:
-    """One per process. Its versions are larger than those of any process that began before it."""
+    """One per process.
+
+    Where its versions begin is drawn, so that no process takes another's for its own: replicas begin together, and
+    whoever follows may come back to another one.
+    """
 
     def __init__(self, facts: api.Facts, *, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
-        self.history = History(int(clock() * 1000))
+        self.history = History(secrets.randbits(_VERSION_BITS))
         self._facts = facts
+        self.filled = asyncio.Event()
+        """Set while there is something to show."""
         self._looks = asyncio.Event()
         self._looked_at = float("-inf")
         self._viewers = 0
         self._empty()
 
     def _empty(self) -> None:
-        self.filled = asyncio.Event()
-        """Set while there is something to show."""
+        self.filled.clear()
         self._ranges: list[api.Range] = []
         self._service_ranges: list[api.ServiceRange] = []
         self._pools: Collection[api.Pool] = Collection("name")
@@ -80,7 +88,7 @@ class Board:
         self._events: dict[str, api.Event] = {}
         self._allocations: deque[api.Allocation] = deque(maxlen=LAST)
         self._taken = self._now()
-        self._encoded: tuple[int, bytes] = (0, b"")
+        self._encoded: tuple[int, str, bytes] = (0, "", b"")
 
     # Those who know
 
@@ -123,6 +131,7 @@ class Board:
         families = None
         if news.ranges is not None:
             families = _differs(_families(news.ranges), _families(self._ranges))
+        events = [each for each in news.events if self._events.get(each.id) != each]
         change = api.Change(
             version=self.history.version + 1,
             taken=self._now(),
@@ -133,14 +142,14 @@ class Board:
             pools=self._pools.merge(news.pools, news.pools_gone),
             nodes=self._nodes.merge(news.nodes, news.nodes_gone),
             services=self._services.merge(news.services, news.services_gone),
-            events=[each for each in news.events if self._events.get(each.id) != each] or None,
+            events=events or None,
             allocations=list(news.allocations) or None,
         )
         self._facts = change.cluster or self._facts
         self._ranges = self._ranges if change.ranges is None else change.ranges
         self._service_ranges = self._service_ranges if change.service_ranges is None else change.service_ranges
         self._allocations.extend(news.allocations)
-        for event in news.events:
+        for event in events:
             self._events.pop(event.id, None)
             self._events[event.id] = event
         for old in list(self._events)[:-LAST]:
@@ -165,10 +174,12 @@ class Board:
         self.look()
 
     def state(self) -> bytes:
-        """Everything, as JSON: encoded once for each version."""
-        if self._encoded[0] != self.history.version:
-            self._encoded = self.history.version, _encode(self._state())
-        return self._encoded[1]
+        """Everything, as JSON: encoded once for each version, and each second."""
+        *of, data = self._encoded
+        if of != [self.history.version, self._taken]:
+            data = _encode(self._state())
+            self._encoded = self.history.version, self._taken, data
+        return data
 
     def pools(self) -> bytes:
         """The pools."""

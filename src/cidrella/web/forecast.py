@@ -1,14 +1,18 @@
 """When a pool is full, if it goes on as of late. Pure: what time it is, is passed in.
 
 What is looked at is how many blocks were free, and when. From then to now gives a rate, which counts whatever takes
-blocks of a range and whatever gives them back, other pools included. Nothing is said where nothing was taken in all, or
-where too little is known: a rate of a few seconds is none.
+blocks of a range and whatever gives them back, other pools included. What changes within a minute is one change: so
+what a pool is asked for as it comes, or as a process begins, is where its course begins, and no pace.
+
+Nothing is said where nothing was taken in all, or where too little is known: a rate of a few minutes is none, and what
+happened once has none.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cidrella.web.api import Forecast
@@ -18,8 +22,12 @@ if TYPE_CHECKING:
 
 WINDOW: Final = 3600.0
 """Seconds that are looked back."""
-SHORTEST: Final = 60.0
+SHORTEST: Final = 300.0
 """Seconds below which nothing is said."""
+TOGETHER: Final = 60.0
+"""Seconds within which changes are one."""
+_FALLS: Final = 2
+"""How often blocks must have been taken."""
 _HOUR: Final = 3600.0
 _YEAR: Final = 366 * 24 * _HOUR
 """What is further away is not worth a date."""
@@ -27,7 +35,7 @@ _UNITS: Final = ((24 * _HOUR, "day"), (_HOUR, "hour"), (60.0, "minute"))
 
 
 class Sample(NamedTuple):
-    """How many blocks were free from a time on, in seconds since the epoch."""
+    """How many blocks were free from a time on, in seconds of a clock that nobody sets."""
 
     at: float
     free: int
@@ -42,8 +50,10 @@ class Course:
     def note(self, now: float, free: int) -> None:
         """So many are free now."""
         samples = self._samples
-        if not samples or samples[-1].free != free:
+        if not samples or (samples[-1].free != free and now - samples[-1].at >= TOGETHER):
             samples.append(Sample(now, free))
+        elif samples[-1].free != free:
+            samples[-1] = Sample(samples[-1].at, free)
         while len(samples) > 1 and samples[1].at <= now - WINDOW:
             samples.popleft()
 
@@ -54,7 +64,10 @@ class Course:
         first, last = self._samples[0], self._samples[-1]
         seconds = min(now - first.at, WINDOW)
         taken = first.free - last.free
-        return taken / seconds * _HOUR if seconds >= SHORTEST and taken > 0 else None
+        if seconds < SHORTEST or taken <= 0:
+            return None
+        falls = sum(after.free < before.free for before, after in pairwise(self._samples))
+        return taken / seconds * _HOUR if falls >= _FALLS else None
 
     @property
     def free(self) -> int:
@@ -65,8 +78,11 @@ class Course:
         return len(self._samples)
 
 
-def forecast(courses: Sequence[Course], now: float) -> Forecast:
-    """When the first of a pool's ranges is full; nothing where one is full already."""
+def forecast(courses: Sequence[Course], now: float, date: float) -> Forecast:
+    """When the first of a pool's ranges is full; nothing where one is full already.
+
+    `now` is the time by the clock of the courses, `date` the same in seconds since the epoch.
+    """
     coming = [(course.free / rate, rate) for course in courses if len(course) and (rate := course.rate(now))]
     if not coming or not all(course.free for course in courses if len(course)):
         return Forecast()
@@ -76,7 +92,7 @@ def forecast(courses: Sequence[Course], now: float) -> Forecast:
     pace = f"at {shown:,g} {'block' if shown == 1 else 'blocks'} an hour"
     if seconds > _YEAR:
         return Forecast(rate_per_hour=shown, text=f"not full within a year {pace}")
-    at = datetime.fromtimestamp((now + seconds) // 60 * 60, UTC)
+    at = datetime.fromtimestamp((date + seconds) // 60 * 60, UTC)
     return Forecast(
         exhausted_at=at.strftime("%Y-%m-%dT%H:%M:%SZ"), rate_per_hour=shown, text=f"full in {_about(seconds)} {pace}"
     )
