@@ -32,30 +32,14 @@ def timeless(state: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in state.items() if key != "taken"}
 
 
-class Follower:
-    """One who loaded everything once."""
+class Copy:
+    """A state, kept by changes."""
 
-    def __init__(self, board: Board) -> None:
-        self._board = board
-        self.reloads = -1
-        self._load()
+    def __init__(self, state: dict[str, Any]) -> None:
+        self.state = state
 
-    def _load(self) -> None:
-        self.state: dict[str, Any] = json.loads(self._board.state())
-        self.reloads += 1
-
-    def catch_up(self) -> dict[str, Any]:
-        """Take in what came since, or load everything anew where that is not known any more."""
-        try:
-            told = changes(self._board, self.state["version"])
-        except ForgottenError:
-            self._load()
-        else:
-            for change in told:
-                self._apply(change)
-        return self.state
-
-    def _apply(self, change: dict[str, Any]) -> None:
+    def apply(self, change: dict[str, Any]) -> None:
+        """Take in the next one."""
         assert change["version"] == self.state["version"] + 1
         for key, value in change.items():
             if key in KEYS:
@@ -72,3 +56,24 @@ class Follower:
                 self.state[key] = [*self.state[key], *value][-LAST:]
             else:
                 self.state[key] = value
+
+
+class Follower(Copy):
+    """One who loaded everything of a board once, and looks now and then."""
+
+    def __init__(self, board: Board) -> None:
+        super().__init__(json.loads(board.state()))
+        self._board = board
+        self.reloads = 0
+
+    def catch_up(self) -> dict[str, Any]:
+        """Take in what came since, or load everything anew where that is not known any more."""
+        try:
+            told = changes(self._board, self.state["version"])
+        except ForgottenError:
+            self.state = json.loads(self._board.state())
+            self.reloads += 1
+        else:
+            for change in told:
+                self.apply(change)
+        return self.state
