@@ -82,8 +82,9 @@ bench-services: $(VENV)/.dev testenv ## Measure how Service addresses are given,
 bench-up: $(VENV)/.dev testenv ## Measure the embedded API beside kube-apiserver and etcd; writes build/bench-up.json
 	@$(BIN)/python -m bench.up --json build/bench-up.json
 
-bench-page: $(VENV)/.dev ## Measure the page's server: 5,000 nodes, 1,000 pools, 100 viewers for 10 minutes; writes build/bench-page.json
+bench-page: $(VENV)/.dev ## Measure the page with 5,000 nodes and 1,000 pools: 100 viewers for 10 minutes, then a browser for 5; writes build/bench-page*.json
 	@$(BIN)/python -m bench.page --json build/bench-page.json
+	@$(BIN)/python -m bench.page_browser --json build/bench-page-browser.json
 
 soak: $(VENV)/.dev testenv ## Nodes come and go for MINUTES (20), RATE (10) a second: whether anything grows; writes build/soak.json
 	@$(BIN)/python -m bench.soak --minutes $(or $(MINUTES),20) --rate $(or $(RATE),10) --json build/soak.json

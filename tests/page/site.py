@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from cidrella.web.board import News
     from cidrella.web.doors import Door
+    from cidrella.web.stream import Streams
 
 _SECONDS = 60
 _DROPPING = 0.5
@@ -76,6 +77,11 @@ class Site:
 
     async def _post(self, news: News) -> None:
         self.board.post(news)
+
+    @property
+    def streams(self) -> Streams:
+        """Those who follow."""
+        return self._server.streams
 
     def forget(self) -> None:
         """Nobody can go on from where they were."""

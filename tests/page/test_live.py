@@ -153,9 +153,11 @@ def test_comes_back(viewer: Viewer) -> None:
         fill(first, 3)
         expect(page.locator("#figure-nodes .value")).to_have_text("3")
     expect(page.locator("#link-word")).to_have_text("Connection lost, trying again")
+    expect(page.locator("#stale")).to_contain_text("What is shown is as of 20")
     expect(page.locator("#figure-nodes .value")).to_have_text("3")
     with Site(empty(), port=port) as second:
         expect(page.locator("#link-word")).to_have_text("Live")
+        expect(page.locator("#stale")).to_be_hidden()
         expect(page.locator("#figure-nodes .value")).to_have_text("0")
         fill(second, 1)
         expect(page.locator("#figure-nodes .value")).to_have_text("1")
@@ -205,6 +207,5 @@ def test_a_ring_around_what_is_new(viewer: Viewer, site: Site, motion: str, ring
     )
     fill(site, 1)
     expect(page.locator("#figure-nodes .value")).to_have_text("1")
-    page.wait_for_timeout(300)
     assert page.evaluate("window.rings") == rings
     expect(page.locator("#rings span")).to_have_count(0)

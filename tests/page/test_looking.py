@@ -254,7 +254,7 @@ class TestTheMap:
         zoom_to(page, "edge-oslo-2")
         expect(page.locator("#map-where")).to_have_text("10.140.8.0/21 · edge-oslo")
         page.set_viewport_size({"width": 1100, "height": 800})
-        page.wait_for_timeout(300)
+        settle(page)
         expect(page.locator("#map-where")).to_have_text("10.140.8.0/21 · edge-oslo")
 
 
@@ -401,7 +401,7 @@ class TestAppearance:
         """Nothing is wider than a phone, whichever table is open."""
         page = viewer.look(site.url, width=PHONE, height=740)
         page.get_by_role("tab", name=tab).click()
-        page.wait_for_timeout(200)
+        settle(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE
         search(page, "gpu-7")
         page.keyboard.press("Enter")
@@ -436,5 +436,5 @@ class TestAppearance:
         page = viewer.look(serving.url, width=PHONE, height=740)
         for tab in ("Nodes", "Services", "Pools"):
             page.get_by_role("tab", name=tab).click()
-            page.wait_for_timeout(200)
+            settle(page)
             assert page.evaluate("document.documentElement.scrollWidth") <= PHONE

@@ -149,7 +149,8 @@ def test_would_be_seen(viewer: Viewer, site: Site) -> None:
     page = viewer.look(site.url)
     page.evaluate("text => { document.querySelector('main').innerHTML = text; }", BAD)
     assert page.locator("main b").count() == 1
-    page.wait_for_timeout(300)
+    while not any("Content Security Policy" in each for each in viewer.errors):
+        page.wait_for_timeout(20)
     assert page.evaluate("window.harmed") is None, "the content security policy keeps even that from running"
     viewer.errors.clear()  # of the policy's complaints
 

@@ -13,8 +13,15 @@ if TYPE_CHECKING:
 PATIENCE = 60_000
 """Milliseconds: a machine with much to do takes its time, and no test is about that."""
 DRAWN = "cidrella-drawn"
-STILL = 600
-"""Milliseconds, longer than a flight."""
+_FRAMES = """async count => {
+    for (let at = 0; at < count; at++) await new Promise(done => requestAnimationFrame(done));
+}"""
+_FITS = """() => {
+    const canvas = document.getElementById("map-base");
+    const { clientWidth, clientHeight } = document.getElementById("stage");
+    return canvas.width === Math.round(clientWidth * devicePixelRatio) &&
+        canvas.height === Math.round(clientHeight * devicePixelRatio);
+}"""
 
 expect.set_options(timeout=PATIENCE)
 
@@ -70,12 +77,17 @@ def wait_drawn(page: Page) -> float:
 
 
 def settle(page: Page) -> None:
-    """Wait until the map stands still."""
-    drawn = "document.getElementById('map-base').toDataURL()"
-    before, now = "", page.evaluate(drawn)
-    while before != now:
-        page.wait_for_timeout(STILL)
-        before, now = now, page.evaluate(drawn)
+    """Wait until the map is as large as its place, stands still, and is drawn so."""
+    for _ in range(2):  # a new size may bring a new height, which is a new size
+        wait_frames(page)
+        wait_until(page, _FITS)
+    expect(page.locator("#map")).not_to_have_attribute("aria-busy", "true")
+    wait_frames(page)
+
+
+def wait_frames(page: Page, count: int = 3) -> None:
+    """Wait for so many pictures: what was to be drawn, or measured, is then."""
+    page.evaluate(_FRAMES, count)
 
 
 def search(page: Page, text: str) -> Locator:

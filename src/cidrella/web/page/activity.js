@@ -1,7 +1,7 @@
 // What happened of late: blocks given and released, and events; the newest first.
 
+import { age } from "./ages.js";
 import { h, keyed, linkButton, setText } from "./dom.js";
-import { ago, clock } from "./words.js";
 
 const SHOWN = 40;
 
@@ -32,8 +32,7 @@ export class ActivityView {
   }
 
   item(entry) {
-    const when = h("time", { datetime: entry.time, title: clock(entry.time), "data-age": "" }, ago(entry.time));
-    return h("li", { class: "entry" }, when, entry.what ? this.allocation(entry) : this.event(entry));
+    return h("li", { class: "entry" }, age(entry.time, "ago"), entry.what ? this.allocation(entry) : this.event(entry));
   }
 
   allocation({ what, node, blocks, pools }) {

@@ -41,6 +41,18 @@ export function parsePrefix(text) {
   return new Prefix(address.family, address.value, Number(lengthText));
 }
 
+/** What the beginning of an address stands for: "10.1" and "10.1." for 10.1.0.0/16, "fd00:1" for fd00:1::/32. */
+export function parseBeginning(text) {
+  const wanted = text.trim().replace(/\/$/, "");
+  if (/^\d+(\.\d+)*\.?$/.test(wanted) && wanted.includes(".")) {
+    const parts = wanted.split(".").filter(Boolean);
+    return parsePrefix(`${[...parts, "0", "0", "0"].slice(0, 4).join(".")}/${Math.min(parts.length * 8, 32)}`);
+  }
+  if (!/^[0-9a-f]+(:[0-9a-f]+)*:?$/i.test(wanted) || !wanted.includes(":")) return parsePrefix(wanted);
+  const groups = wanted.split(":").filter(Boolean);
+  return parsePrefix(`${groups.join(":")}${groups.length < 8 ? "::" : ""}/${groups.length * 16}`);
+}
+
 export function parseAddress(text) {
   return text.includes(":") ? parseV6(text) : parseV4(text);
 }

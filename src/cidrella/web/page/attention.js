@@ -1,8 +1,9 @@
 // What needs somebody: nodes that wait, nodes that something is wrong with, pools that are full or invalid. Nodes with
 // the same reason stand together, since what helps one helps all of them.
 
+import { age } from "./ages.js";
 import { h, keyed, linkButton, setText } from "./dom.js";
-import { ago, plural } from "./words.js";
+import { plural } from "./words.js";
 
 const NAMED = 5; // nodes of a group that are named at once
 const NAMED_MORE = 50;
@@ -66,14 +67,7 @@ export class AttentionView {
         "h3",
         {},
         group.title,
-        group.since
-          ? h(
-              "span",
-              { class: "under" },
-              " for ",
-              h("time", { datetime: group.since, "data-age": "" }, ago(group.since)),
-            )
-          : null,
+        group.since ? h("span", { class: "under" }, " for ", age(group.since, "lasting")) : null,
       ),
       h("p", { class: "reason" }, group.reason),
       group.help ? h("p", { class: "help" }, h("span", { class: "help-word" }, "What helps: "), group.help) : null,

@@ -94,6 +94,7 @@ export class Camera {
   /** A straight line seen from above: the scale grows by equal factors, and the place follows it. */
   fly(target, scale) {
     this.landing = [target.x, target.y, scale];
+    this.moved();
     const from = { x: this.x, y: this.y, scale: this.scale };
     const zooms = Math.abs(Math.log(scale / from.scale)) > 1e-6;
     const began = performance.now();

@@ -1,8 +1,9 @@
 // What is chosen, in full, beside the map. For a node: also every pool, and why it gets it or not.
 
-import { h, linkButton } from "./dom.js";
+import { age } from "./ages.js";
+import { h, linkButton, stopIn } from "./dom.js";
 import { describe } from "./things.js";
-import { ago, clock, count, percent, plural, poolsOf, stateOf } from "./words.js";
+import { count, percent, plural, stateOf } from "./words.js";
 
 export class DetailsView {
   /** `closed()` when somebody closed it; `go(thing)` to choose another thing; `uncovered()` when it came or went. */
@@ -17,6 +18,7 @@ export class DetailsView {
     this.thing = null;
     this.shown = "";
     this.verdicts = null;
+    this.explained = null; // the node as it was when those were asked for
   }
 
   get open() {
@@ -37,13 +39,14 @@ export class DetailsView {
   refresh() {
     if (!this.thing) return;
     const facts = this.facts();
+    if (this.verdicts && facts.node && facts.node !== this.explained) this.explain(facts.node);
     const signature = JSON.stringify([facts, this.verdicts]);
     if (signature === this.shown) return;
     this.shown = signature;
     const focus = this.content.contains(document.activeElement) ? document.activeElement.dataset.focus : null;
     this.heading.textContent = facts.title;
     this.content.replaceChildren(...this.build(facts));
-    if (focus) [...this.content.querySelectorAll("[data-focus]")].find((each) => each.dataset.focus === focus)?.focus();
+    if (focus) (stopIn(this.content, focus) ?? this.heading).focus();
   }
 
   facts() {
@@ -79,12 +82,7 @@ export class DetailsView {
           "State",
           [
             h("span", { class: `tag ${node.state}` }, stateOf(node)),
-            h(
-              "span",
-              { class: "under", title: clock(node.since) },
-              " for ",
-              h("time", { datetime: node.since, "data-age": "" }, ago(node.since)),
-            ),
+            h("span", { class: "under" }, " for ", age(node.since, "lasting")),
           ],
         ],
         [
@@ -109,9 +107,10 @@ export class DetailsView {
   }
 
   explanation(node) {
-    if (!this.verdicts) {
-      const ask = () => this.explain(node.name);
+    if (!this.verdicts || this.verdicts.error) {
+      const ask = () => this.explain(node);
       return [
+        this.verdicts ? h("p", { class: "remark", role: "status" }, this.verdicts.error) : null,
         h(
           "button",
           { type: "button", class: "plain-button", "data-focus": "explain", onclick: ask },
@@ -119,7 +118,6 @@ export class DetailsView {
         ),
       ];
     }
-    if (this.verdicts.error) return [h("p", { class: "remark", role: "status" }, this.verdicts.error)];
     const applying = this.verdicts.filter((verdict) => verdict.applies);
     const others = this.verdicts.filter((verdict) => !verdict.applies);
     const parts = [
@@ -163,7 +161,10 @@ export class DetailsView {
     );
   }
 
-  async explain(name) {
+  /** Ask why a node has what it has; again, when it has something else. */
+  async explain(node) {
+    const { name } = node;
+    this.explained = node;
     let verdicts;
     try {
       const reply = await fetch(`api/v1/explain/${encodeURIComponent(name)}`, { cache: "no-store" });

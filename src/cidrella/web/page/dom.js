@@ -29,12 +29,14 @@ export function linkButton(text, onclick, focus = "link", label = null) {
 
 /**
  * Make the children of an element those of a list, with as little change as possible: an item that is the same object
- * keeps its element, and the keyboard's focus stays where it was, also in an element that was built anew.
+ * keeps its element, and the keyboard's focus stays where it was, also in an element that was built anew. Where what
+ * had the focus is gone, what came to its place gets it.
  */
 export function keyed(host, items, keyOf, build) {
   const old = host.built ?? new Map();
   const focused = host.contains(document.activeElement) ? document.activeElement : null;
-  const focusedKey = focused && [...old].find(([, entry]) => entry.element.contains(focused))?.[0];
+  const focusedAt = [...old.values()].findIndex((entry) => entry.element.contains(focused));
+  const focusedKey = [...old.keys()][focusedAt];
   const next = new Map();
   for (const item of items) {
     const key = keyOf(item);
@@ -50,14 +52,23 @@ export function keyed(host, items, keyOf, build) {
     else host.insertBefore(element, at);
   }
   host.built = next;
-  if (focused && document.activeElement !== focused) {
-    const again = focused.isConnected
-      ? focused
-      : [...(next.get(focusedKey)?.element.querySelectorAll("[data-focus]") ?? [])].find(
-          (element) => element.dataset.focus === focused.dataset.focus,
-        );
-    again?.focus({ preventScroll: true });
-  }
+  if (!focused || document.activeElement === focused) return;
+  const { element } = next.get(focusedKey) ?? [...next.values()][Math.min(focusedAt, next.size - 1)] ?? {};
+  const place = () => stopIn(element, focused.dataset.focus) ?? stopIn(element) ?? placeAround(host);
+  (focused.isConnected ? focused : place())?.focus({ preventScroll: true });
+}
+
+/** The part of an element that is named so for the keyboard's focus; without a name, the first that has any. */
+export function stopIn(element, name = null) {
+  const stops = [...(element?.querySelectorAll("[data-focus]") ?? [])];
+  return stops.find((stop) => name === null || stop.dataset.focus === name);
+}
+
+/** What a list is a part of, made fit for the keyboard's focus: from there one goes on where one was. */
+function placeAround(host) {
+  const place = host.closest("[role=tabpanel], section");
+  if (place) place.tabIndex = -1;
+  return place;
 }
 
 /** Forget what `keyed` built, so that all of it is built anew: for what items themselves do not tell, as colours. */

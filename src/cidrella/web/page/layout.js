@@ -22,7 +22,8 @@ const COLUMN_LARGE_BITS = 6; // of so many blocks that they need it
 
 /**
  * Put sections of tiles into a viewport. A section is { title, tiles }, a tile has `blockBits`, 0 for Services; each
- * tile is given `box`, the whole, and `body`, where blocks are drawn; each section `x`, `y` and `heading`, its height.
+ * tile is given `box`, the whole, and `body`, where blocks are drawn; each section `x`, `y`, `w` and the height of its
+ * `heading`.
  * In CSS pixels of a view that is not zoomed.
  */
 export function layout(sections, width, height) {
@@ -65,7 +66,7 @@ function tallness(tile) {
 function column(sections, width, stretched) {
   let y = 0;
   for (const section of sections) {
-    Object.assign(section, { x: 0, y, heading: HEADING * stretched });
+    Object.assign(section, { x: 0, y, w: width, heading: HEADING * stretched });
     y += section.heading;
     for (const tile of section.tiles) {
       const height = tallness(tile) * stretched;
@@ -88,7 +89,7 @@ function cells(tiles) {
   return tiles.reduce((sum, tile) => sum + tile.span ** 2, 0);
 }
 
-/** Sections below each other: as many columns as make the tiles largest. */
+/** Sections below each other: as many columns as make the tiles cover most. */
 function stack(sections, x, width, height) {
   const room = height - sections.length * HEADING - (sections.length - 1) * SECTION_GAP;
   const most = Math.max(...sections.map((section) => cells(section.tiles)));
@@ -100,11 +101,12 @@ function stack(sections, x, width, height) {
     let step = room / rows;
     if (unit < step * TALLEST) step = unit / TALLEST;
     else unit = Math.min(unit, step * FLATTEST);
-    if (!best || unit * step > best.unit * best.step) best = { unit, step, packed };
+    const covered = packed.reduce((sum, each) => sum + cells(each.places), 0) * unit * step;
+    if (!best || covered > best.covered) best = { unit, step, packed, covered };
   }
   let y = 0;
   sections.forEach((section, at) => {
-    Object.assign(section, { x, y, heading: HEADING });
+    Object.assign(section, { x, y, w: width, heading: HEADING });
     const { places, rows } = best.packed[at];
     section.tiles.forEach((tile, index) => put(tile, places[index], best, x, y + HEADING));
     y += HEADING + rows * best.step + SECTION_GAP;

@@ -1,6 +1,7 @@
 // Puts the page together: what comes from the server goes into the store, and then to whatever shows it.
 
 import { ActivityView } from "./activity.js";
+import { growOlder } from "./ages.js";
 import { AttentionView } from "./attention.js";
 import { DetailsView } from "./details.js";
 import { byId, setText } from "./dom.js";
@@ -14,15 +15,14 @@ import { poolsTable } from "./pools.js";
 import { SearchBox } from "./searchbox.js";
 import { ServicesView } from "./services.js";
 import { Store } from "./store.js";
-import { showSummary } from "./summary.js";
+import { showSummary, showTitle } from "./summary.js";
 import { tabs } from "./tabs.js";
 import { Theme } from "./theme.js";
 import { Voice } from "./voice.js";
-import { ago } from "./words.js";
+import { clock } from "./words.js";
 
 const AGES = 5000; // milliseconds between looks at how long ago things were
-const NARROW = matchMedia("(max-width: 760px)"); // as in style.css
-const LINKS = { connecting: "Connecting", live: "Live", lost: "Connection lost, trying again" };
+const NARROW = matchMedia("(max-width: 47.5em)"); // as in style.css
 
 const store = new Store();
 const palette = new Palette();
@@ -53,7 +53,7 @@ const nodes = nodesTable(byId("nodes"), palette, go);
 const services = new ServicesView(byId("services"), go);
 const attention = new AttentionView(byId("troubles"), byId("calm"), byId("troubles-more"), go);
 const activity = new ActivityView(byId("entries"), byId("quiet"), byId("activity-choice"), go);
-new SearchBox(byId("search"), byId("hits"), byId("search-status"), {
+const searchBox = new SearchBox(byId("search"), byId("hits"), byId("search-status"), {
   find: () => ({ store, picture: map.picture }),
   go,
 });
@@ -110,6 +110,7 @@ function show() {
   attention.show(store);
   activity.show(store);
   details.refresh();
+  searchBox.refresh();
 }
 
 function showCluster() {
@@ -122,9 +123,11 @@ function showCluster() {
   setText(byId("not-ready"), missing.length ? `Not ready: ${missing.join("; ")}` : "");
 }
 
-function link(word) {
+function showLink(word, text, stale = "") {
   byId("link").dataset.link = word;
-  setText(byId("link-word"), LINKS[word]);
+  setText(byId("link-word"), text);
+  byId("stale").hidden = !stale;
+  setText(byId("stale"), stale);
 }
 
 const feed = new Feed({
@@ -135,12 +138,23 @@ const feed = new Feed({
   },
   change(change) {
     map.update(store.apply(change));
+    if (document.hidden) showTitle(store); // no frame comes then, but the title is still seen
     beforeNextFrame(show);
   },
   session(begun) {
     byId("sign-out").hidden = !begun;
   },
-  link,
+  live() {
+    showLink("live", "Live");
+  },
+  paused() {
+    showLink("connecting", "Paused");
+    if (store.cluster) showTitle(store, { waiting: 0 }); // rather than what may be true no more
+  },
+  lost(heard) {
+    const stale = store.cluster ? `The server is not heard. What is shown is as of ${clock(heard)}.` : "";
+    showLink("lost", "Connection lost, trying again", stale);
+  },
 });
 
 map.painted = () => {
@@ -149,10 +163,10 @@ map.painted = () => {
   map.painted = null;
 };
 
-setInterval(() => {
-  for (const time of document.querySelectorAll("time[data-age]")) setText(time, ago(time.dateTime));
-}, AGES);
+setInterval(growOlder, AGES);
 
 NARROW.addEventListener("change", placeAttention);
 placeAttention();
 feed.start();
+feed.watch();
+feed.share();

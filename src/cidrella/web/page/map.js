@@ -175,6 +175,7 @@ export class MapView {
   moved() {
     this.overlay.dataset.zoomed = this.camera.zoomed;
     this.overlay.dataset.scale = this.camera.scale.toPrecision(4);
+    this.overlay.setAttribute("aria-busy", this.camera.landing !== null);
     this.hideTooltip();
     this.rings.replaceChildren();
     this.redraw();

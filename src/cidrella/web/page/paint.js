@@ -97,17 +97,22 @@ export class Painter {
   }
 
   heading(section, camera) {
-    const { x, y, h } = camera.toScreen({ x: section.x, y: section.y, w: 1, h: section.heading });
-    if (y > this.height || y + h < 0) return;
+    const { x, y, w, h } = camera.toScreen({ x: section.x, y: section.y, w: section.w, h: section.heading });
+    if (!this.inView({ x, y, w, h })) return;
     const context = this.base;
-    context.font = `600 13px ${FONT}`;
-    context.fillStyle = this.palette.colours.ink;
+    const [title, note] = [`600 13px ${FONT}`, `12px ${FONT}`];
     context.textAlign = "left";
-    context.fillText(section.title, Math.max(x, 0), y + h / 2 - 1);
-    const width = this.measure(section.title);
-    context.font = `12px ${FONT}`;
+    context.font = note;
+    const rest = this.measure(section.note) + 10;
+    context.font = title;
+    const width = this.measure(section.title) + 10;
+    // In view for as long as its section is, and within it.
+    const left = Math.min(Math.max(x, 0), x + w - width - rest);
+    context.fillStyle = this.palette.colours.ink;
+    context.fillText(section.title, left, y + h / 2 - 1);
+    context.font = note;
     context.fillStyle = this.palette.colours.soft;
-    context.fillText(section.note ?? "", Math.max(x, 0) + width + 10, y + h / 2 - 1);
+    context.fillText(section.note, left + width, y + h / 2 - 1);
   }
 
   tile(tile, camera, page) {
@@ -122,8 +127,8 @@ export class Painter {
     context.clip();
     context.fillStyle = this.palette.colours.free;
     context.fillRect(seen.x, seen.y, seen.w, seen.h);
-    for (const band of tile.bands) this.fill(band.rect, body, this.patterns.get(band.kind), 0);
     for (const area of tile.areas) this.area(area, body);
+    for (const band of tile.bands) this.fill(band.rect, body, this.patterns.get(band.kind), 0); // no pool gives these
     if (tile.rest) this.rest(tile, body, page);
     this.blocks(tile, body);
     context.restore();

@@ -13,7 +13,7 @@ const SCOPE_WORTH = 3; // bits that it leaves out, at least; else all is shown
 const SCOPE_SHARE = 0.86; // of a tile's height; what is left is for the rest, below
 const REST_FROM = 0.9;
 
-const LOOSE = { IPv4: 16, IPv6: 48 }; // the length of ranges made up for blocks that lie in none
+const LOOSE_BITS = 8; // that a range made up for a block that lies in none is larger than it
 
 /** A rectangle of a tile with what it stands for. */
 class Block {
@@ -254,8 +254,7 @@ export class Picture {
 
   /** A tile for a block that is in no range, with room for its neighbours. */
   addLoose(prefix) {
-    const length = Math.min(LOOSE[prefix.family], prefix.length);
-    const range = new Prefix(prefix.family, prefix.first, length);
+    const range = new Prefix(prefix.family, prefix.first, Math.max(prefix.length - LOOSE_BITS, 0));
     const inner = this.tiles.filter((tile) => range.overlaps(tile.prefix));
     const tile = new Tile(inner.length ? prefix : range, prefix.length, [], [], this.flat);
     this.tiles.push(tile);

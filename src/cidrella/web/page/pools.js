@@ -36,7 +36,7 @@ export function poolsTable(host, palette, go) {
         descendingFirst: true,
         cell: usedCell,
       },
-      { title: "Runs out", class: "forecast", key: (pool) => pool.forecast.exhaustedAt ?? "~", cell: forecastCell },
+      { title: "Runs out", class: "forecast", key: outKey, cell: forecastCell },
     ],
   });
 }
@@ -78,6 +78,7 @@ function freeCell(pool) {
 }
 
 function usedCell(pool) {
+  if (!pool.families.length) return "–";
   const full = pool.state === "full";
   const level = full ? "full" : pool.utilisation >= NEARLY ? "nearly" : "";
   return h(
@@ -92,7 +93,13 @@ function usedCell(pool) {
   );
 }
 
+/** What is full comes first, what does not run out last. */
+function outKey(pool) {
+  return pool.state === "full" ? "" : (pool.forecast.exhaustedAt ?? "~");
+}
+
 function forecastCell(pool) {
+  if (!pool.families.length) return "–";
   if (pool.state === "full") return h("span", { class: "bad-text" }, "now");
   const { text, exhaustedAt } = pool.forecast;
   if (!text) return h("span", { class: "under" }, "not in sight");

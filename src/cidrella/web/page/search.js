@@ -1,7 +1,7 @@
 // Finding: nodes by a part of their name, and whatever is at an address or in a prefix. Nothing is typed twice: what
-// reads as an address is looked up as one, and everything is also looked for by name.
+// reads as an address, or as the beginning of one, is looked up as that, and everything is also looked for by name.
 
-import { parsePrefix } from "./address.js";
+import { parseBeginning, parsePrefix } from "./address.js";
 import { poolsOf, stateOf } from "./words.js";
 
 const SHOWN = 12;
@@ -13,10 +13,15 @@ const SHOWN = 12;
 export function search(text, store, picture) {
   const wanted = text.trim().toLowerCase();
   if (!wanted) return { hits: [], more: 0 };
-  const prefix = parsePrefix(wanted);
+  const prefix = parsePrefix(wanted) ?? parseBeginning(wanted);
   const found = [...(prefix ? byAddress(prefix, store, picture) : []), ...byName(wanted, store)];
-  const hits = [...new Map(found.map((hit) => [JSON.stringify([hit.what, hit.title]), hit])).values()];
+  const hits = [...new Map(found.map((hit) => [keyOf(hit), hit])).values()];
   return { hits: hits.slice(0, SHOWN), more: Math.max(hits.length - SHOWN, 0) };
+}
+
+/** What tells a hit from others. */
+export function keyOf({ what, title }) {
+  return `${what} ${title}`;
 }
 
 function byName(wanted, store) {

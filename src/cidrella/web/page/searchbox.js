@@ -2,7 +2,7 @@
 // to one.
 
 import { h } from "./dom.js";
-import { search } from "./search.js";
+import { keyOf, search } from "./search.js";
 import { plural } from "./words.js";
 
 export class SearchBox {
@@ -10,6 +10,7 @@ export class SearchBox {
   constructor(input, list, status, { find, go }) {
     Object.assign(this, { input, list, status, find, go });
     this.hits = [];
+    this.shown = "";
     this.at = -1;
     input.addEventListener("input", () => this.look());
     input.addEventListener("focus", () => this.look());
@@ -31,23 +32,41 @@ export class SearchBox {
     this.input.select();
   }
 
+  /** Show the hits for what was typed. */
   look() {
-    const { store, picture } = this.find();
-    const { hits, more } = search(this.input.value, store, picture);
-    this.hits = hits;
-    this.show(more);
+    const { hits, more } = this.search();
+    this.show(hits, more);
+    const empty = !this.input.value.trim();
+    this.list.hidden = empty;
+    this.input.setAttribute("aria-expanded", String(!empty));
+    this.status.textContent = empty ? "" : hits.length ? plural(hits.length + more, "hit") : "No hits";
+    this.mark(hits.length ? 0 : -1);
   }
 
-  show(more) {
+  /** Something changed: while the hits are looked at they are those of now, and the one that was marked still is. */
+  refresh() {
+    if (this.list.hidden) return;
+    const { hits, more } = this.search();
+    if (signatureOf(hits, more) === this.shown) return;
+    const marked = this.hits[this.at] && keyOf(this.hits[this.at]);
+    this.show(hits, more);
+    const at = hits.findIndex((hit) => keyOf(hit) === marked);
+    this.mark(at < 0 ? Math.min(0, hits.length - 1) : at);
+  }
+
+  search() {
+    const { store, picture } = this.find();
+    return search(this.input.value, store, picture);
+  }
+
+  show(hits, more) {
     const empty = !this.input.value.trim();
-    this.list.replaceChildren(...this.hits.map((hit, at) => optionOf(hit, at)));
+    this.hits = hits;
+    this.shown = signatureOf(hits, more);
+    this.list.replaceChildren(...hits.map((hit, at) => optionOf(hit, at)));
     if (!empty && !this.hits.length)
       this.list.append(h("li", { class: "nothing", role: "presentation" }, "Nothing has that name or address."));
     if (more) this.list.append(h("li", { class: "nothing", role: "presentation" }, `and ${more} more`));
-    this.list.hidden = empty;
-    this.input.setAttribute("aria-expanded", String(!empty));
-    this.status.textContent = empty ? "" : this.hits.length ? plural(this.hits.length + more, "hit") : "No hits";
-    this.mark(this.hits.length ? 0 : -1);
   }
 
   mark(at) {
@@ -89,6 +108,11 @@ export class SearchBox {
     this.close();
     this.go(hit.thing);
   }
+}
+
+/** What of hits is seen. */
+function signatureOf(hits, more) {
+  return JSON.stringify([more, hits.map(({ what, title, note }) => [what, title, note])]);
 }
 
 function optionOf({ title, note, what }, at) {

@@ -38,19 +38,24 @@ export function showSummary(store) {
   show(
     "nodes",
     count(found.nodes),
-    found.served === found.nodes ? "all have blocks" : `${count(found.served)} have blocks`,
+    !found.nodes ? "none yet" : found.served === found.nodes ? "all have blocks" : `${count(found.served)} have blocks`,
   );
   show("waiting", count(found.waiting), found.waiting ? "see below" : "nobody waits", found.waiting ? "warn" : "");
   show("wrong", count(found.wrong), found.wrong ? "see below" : "none", found.wrong ? "bad" : "");
-  show("pools", count(found.pools), found.full ? `${count(found.full)} full` : "none is full", found.full ? "bad" : "");
+  const fullness = found.full ? `${count(found.full)} full` : "none is full";
+  show("pools", count(found.pools), found.pools ? fullness : "none yet", found.full ? "bad" : "");
   for (const family of ["IPv4", "IPv6"]) {
     const sum = found.families.get(family);
     byId(`figure-${family}`).hidden = !sum;
     if (sum) show(family, percent((sum.total - sum.free) / sum.total), `${plural(sum.free, "block")} free`);
   }
-  const waiting = found.waiting ? `(${count(found.waiting)} waiting) ` : "";
-  document.title = `${waiting}${store.cluster.name} · Cidrella`;
+  showTitle(store, found);
   return found;
+}
+
+export function showTitle(store, found = figures(store)) {
+  const waiting = found.waiting ? `(${count(found.waiting)} waiting) ` : "";
+  document.title = waiting + [store.cluster.name, "Cidrella"].filter(Boolean).join(" · ");
 }
 
 function show(name, value, note, level = "") {

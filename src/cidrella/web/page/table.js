@@ -25,13 +25,14 @@ export class PagedTable {
     this.nothing = h("p", { class: "empty" });
     this.before = this.pageButton("Previous page", "‹", -1);
     this.after = this.pageButton("Next page", "›", 1);
-    this.range = h("span", { class: "range", "aria-live": "polite" });
+    this.range = h("span", { class: "range" });
+    this.status = h("p", { class: "unseen", role: "status" }); // what was asked for: rows come and go by themselves
     this.pager = h("div", { class: "pager" }, this.before, this.range, this.after);
     // Roles are said, for on a narrow screen rows are laid out as grids, and would be tables no more.
     const head = h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, this.heads));
     const table = h("table", { role: "table" }, h("caption", { class: "unseen" }, caption), head, this.body);
     this.scroller = h("div", { class: "scroller", role: "region", "aria-label": caption, tabindex: "0" }, table);
-    host.append(h("div", { class: "table-tools" }, this.filter, this.pager), this.scroller, this.nothing);
+    host.append(h("div", { class: "table-tools" }, this.filter, this.pager), this.scroller, this.nothing, this.status);
   }
 
   head(column, at) {
@@ -62,6 +63,7 @@ export class PagedTable {
   turn(page) {
     this.page = page;
     this.show(this.rows);
+    setText(this.status, this.range.textContent || this.nothing.textContent);
   }
 
   /** Show these rows, as many as are in view. */
@@ -93,10 +95,11 @@ export class PagedTable {
       else head.removeAttribute("aria-sort");
     });
     setText(this.range, found ? `${count(from + 1)}–${count(Math.min(from + PAGE, found))} of ${count(found)}` : "");
-    this.before.disabled = from === 0;
-    this.after.disabled = from + PAGE >= found;
-    this.pager.hidden = found <= PAGE && this.page === 0;
-    this.filter.hidden = this.rows.length <= PAGE && !this.filter.value;
+    // Neither disabled nor hidden under the keyboard's focus, which would be lost.
+    this.before.setAttribute("aria-disabled", from === 0);
+    this.after.setAttribute("aria-disabled", from + PAGE >= found);
+    this.pager.hidden = found <= PAGE && !this.pager.contains(document.activeElement);
+    this.filter.hidden = this.rows.length <= PAGE && !this.filter.value && document.activeElement !== this.filter;
     this.scroller.hidden = found === 0;
     this.nothing.hidden = found > 0;
     setText(this.nothing, this.rows.length ? "Nothing matches the filter." : this.empty);

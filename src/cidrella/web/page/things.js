@@ -12,6 +12,8 @@
 import { parsePrefix } from "./address.js";
 import { count, percent, plural, poolsOf, stateOf } from "./words.js";
 
+const NAMED = 4; // holders of parts of what is free in part
+
 /** Where a thing is: [{ tile, rect }], nothing where it is not in the picture. */
 export function placesOf(thing, picture) {
   switch (thing?.kind) {
@@ -111,11 +113,30 @@ function describeFree(prefix, store, picture) {
   const [tile] = picture.around(prefix);
   const text = prefix.single ? prefix.text.replace(/\/\d+$/, "") : prefix.text;
   if (!tile) return { title: text, lines: ["in no range"] };
+  const services = store.serviceRanges.find((range) => parsePrefix(range.range)?.overlaps(prefix));
+  if (services && parsePrefix(services.range).contains(prefix))
+    return {
+      title: text,
+      lines: [`free, ${bandOf(prefix, services)}`, `in ${services.range}, which no node is given`],
+    };
+  const taken = tile.blocks.filter((block) => block.prefix.overlaps(prefix)).map(holding);
+  if (services) taken.unshift(`Services: ${services.range}`);
   const area = tile.areaOf(prefix);
-  if (area) return { title: text, lines: ["free", `pool ${area.pool}`] };
-  const services = store.serviceRanges.find((range) => parsePrefix(range.range)?.contains(prefix));
-  if (!services) return { title: text, lines: ["free, and in no pool", `in ${tile.text}`] };
-  return { title: text, lines: [`free, ${bandOf(prefix, services)}`, `in ${services.range}`] };
+  const where = area ? `pool ${area.pool}` : `in ${tile.text}`;
+  if (taken.length) return { title: text, lines: ["free in part", where, ...shortened(taken)] };
+  return { title: text, lines: [area ? "free" : "free, and in no pool", where] };
+}
+
+/** Who holds a block. */
+function holding(block) {
+  return block.kind === "service"
+    ? `${block.service.holder}: ${block.service.address}`
+    : `${block.node}: ${block.prefix.text}`;
+}
+
+function shortened(lines) {
+  if (lines.length <= NAMED) return lines;
+  return [...lines.slice(0, NAMED), `and ${count(lines.length - NAMED)} more`];
 }
 
 function bandOf(prefix, range) {

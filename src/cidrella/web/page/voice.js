@@ -2,28 +2,32 @@
 
 import { plural } from "./words.js";
 
-const PAUSE = 5000; // milliseconds between two sentences about what happened
+const PAUSE = 15000; // milliseconds between two sentences about what happened
 
 export class Voice {
   constructor(element) {
     this.element = element;
-    this.last = 0;
-    this.before = null;
+    this.told = null;
+    this.news = "";
+    this.waiting = null;
   }
 
   say(text) {
     this.element.textContent = text;
   }
 
-  /** Tell how the figures changed, if they did, and not too often. */
-  tell(figures) {
-    const { waiting, full, wrong } = figures;
-    const news = `${plural(waiting, "node")} waiting, ${plural(full, "full pool")}, ${plural(wrong, "problem")}.`;
-    const now = performance.now();
-    if (this.before === null) this.before = news;
-    if (news === this.before || now - this.last < PAUSE) return;
-    this.before = news;
-    this.last = now;
-    this.say(news);
+  /** Tell how the figures changed, if they did: at once, and then not again too soon. */
+  tell({ waiting, full, wrong }) {
+    this.news = `${plural(waiting, "node")} waiting, ${plural(full, "full pool")}, ${plural(wrong, "problem")}.`;
+    this.told ??= this.news;
+    if (!this.waiting) this.next();
+  }
+
+  next() {
+    this.waiting = null;
+    if (this.news === this.told) return;
+    this.told = this.news;
+    this.say(this.news);
+    this.waiting = setTimeout(() => this.next(), PAUSE);
   }
 }
