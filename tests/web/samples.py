@@ -85,6 +85,15 @@ class Asker:
             return Answer(response, await response.text())
 
 
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that comes within moments; for a minute, in case it does not."""
+    for _ in range(6000):
+        if condition():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError
+
+
 def serve(
     scenario: Callable[[Asker, Board], Coroutine[None, None, None]],
     *,

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import asynccontextmanager
 from http.cookies import SimpleCookie
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import aiohttp
 import pytest
+from structlog.testing import capture_logs
 
 from cidrella.kube.errors import ConfigError, NoAnswerError
 from cidrella.web import doors
 from cidrella.web.assets import FOR_LOGIN
 from cidrella.web.checkers import SecretFile
 from cidrella.web.doors import COOKIE, SESSION, SESSIONS_MAX, SUSPECTS_MAX, ClosedDoor, GuardedDoor
-from tests.web.samples import Answer, Asker, serve
+from tests.web.samples import Answer, Asker, serve, until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
     from cidrella.web.board import Board
@@ -55,6 +58,14 @@ def guarded(*checkers: Secret, **options: Any) -> Callable[[WebSeries], Door]:
 
 def bearer(token: str = TOKEN) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
+
+
+@asynccontextmanager
+async def elsewhere(ask: Asker) -> AsyncIterator[Asker]:
+    """Who asks the same server from another address."""
+    connector = aiohttp.TCPConnector(local_addr=("127.0.0.2", 0))
+    async with aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar()) as session:
+        yield Asker(ask.server, session, ask.series)
 
 
 async def log_in(ask: Asker, password: str = PASSWORD) -> Answer:
@@ -199,6 +210,36 @@ class TestAsking:
 
         serve(scenario, door=guarded())
 
+    def test_a_form_of_another_page(self) -> None:
+        """Somebody else's page logs nobody in or out, though the browser sends what it says: it sends no cookie."""
+
+        async def scenario(ask: Asker, _: Board) -> None:
+            answer = await log_in(ask)
+            for site in ("cross-site", "same-site"):
+                for path in ("/login", "/logout"):
+                    headers = {"Sec-Fetch-Site": site, **cookie(answer)}
+                    refused = await ask(path, "POST", data={"password": PASSWORD}, headers=headers)
+                    assert (refused.status, "Set-Cookie" in refused.headers) == (403, False)
+            # From a browser that does not say where the form is from.
+            assert "Set-Cookie" not in (await ask("/logout", "POST")).headers
+            assert (await ask("/api/v1/state", headers=cookie(answer))).status == 200
+            own = await ask("/logout", "POST", headers={"Sec-Fetch-Site": "same-origin", **cookie(answer)})
+            assert (own.status, morsel(own).value) == (303, "")
+
+        serve(scenario, door=guarded())
+
+    def test_a_login_ends_the_session_before_it(self) -> None:
+        """One browser has one session, whichever it was given before: nobody's old cookie lives on."""
+
+        async def scenario(ask: Asker, _: Board) -> None:
+            first = await log_in(ask)
+            second = await ask("/login", "POST", data={"password": PASSWORD}, headers=cookie(first))
+            assert cookie(second) != cookie(first)
+            assert (await ask("/api/v1/state", headers=cookie(first))).status == 401
+            assert (await ask("/api/v1/state", headers=cookie(second))).status == 200
+
+        serve(scenario, door=guarded())
+
     def test_a_session_ends(self) -> None:
         """It lasts for hours, not for ever."""
         now = 0.0
@@ -209,6 +250,7 @@ class TestAsking:
             now = SESSION - 1
             assert (await ask("/api/v1/state", headers=cookie(answer))).status == 200
             now = SESSION
+            assert "Cidrella-Session" not in (await ask("/login", headers=cookie(answer))).headers
             assert (await ask("/api/v1/state", headers=cookie(answer))).status == 401
 
         serve(scenario, door=guarded(clock=lambda: now))
@@ -261,27 +303,69 @@ class TestWrong:
         serve(scenario, door=guarded(slow=0.2))
 
     def test_so_many_at_a_time(self) -> None:
-        """While as many as may are wrong, nothing else is looked at, unless it was right before."""
+        """While as many as may are wrong, nothing else is looked at, but a session, and who is known elsewhere."""
         secret = Secret(TOKEN, bearer=True)
 
         async def scenario(ask: Asker, _: Board) -> None:
             session = await log_in(ask, TOKEN)
-            guesses = [asyncio.ensure_future(ask("/", headers=bearer(f"x{n}"))) for n in range(SUSPECTS_MAX)]
-            while secret.asked < SUSPECTS_MAX + 1:
-                await asyncio.sleep(0.01)
-            for answer in (await ask("/api/v1/state", headers=bearer("more")), await log_in(ask, "more")):
-                assert (answer.status, answer.headers["Retry-After"]) == (429, "5")
-            assert secret.asked == SUSPECTS_MAX + 1
-            assert (await ask("/api/v1/state", headers=bearer())).status == 200
-            assert (await ask("/api/v1/state", headers=cookie(session))).status == 200
-            for guess in guesses:
-                guess.cancel()
-            await asyncio.wait(guesses)
-            await asyncio.sleep(0.05)
-            # Who went away still serves the time.
-            assert (await ask("/api/v1/state", headers=bearer("more"))).status == 429
+            async with elsewhere(ask) as other:
+                assert (await other("/api/v1/state", headers=bearer())).status == 200
+                guesses = [asyncio.ensure_future(ask("/", headers=bearer(f"x{n}"))) for n in range(SUSPECTS_MAX)]
+                await until(lambda: secret.asked >= SUSPECTS_MAX + 2)
+                for answer in (await ask("/api/v1/state", headers=bearer("more")), await log_in(ask, "more")):
+                    assert (answer.status, answer.headers["Retry-After"]) == (429, "5")
+                assert secret.asked == SUSPECTS_MAX + 2
+                assert (await other("/api/v1/state", headers=bearer())).status == 200
+                assert (await ask("/api/v1/state", headers=cookie(session))).status == 200
+                for guess in guesses:
+                    guess.cancel()
+                await asyncio.wait(guesses)
+                await asyncio.sleep(0.05)
+                # Who went away still serves the time.
+                assert (await ask("/api/v1/state", headers=bearer("more"))).status == 429
 
         serve(scenario, door=guarded(secret, slow=60.0))
+
+    def test_nobody_learns_more_than_they_may_try(self) -> None:
+        """While nothing is looked at, what is right is answered as what is wrong: there is no faster way to guess."""
+        secret = Secret(TOKEN, bearer=True)
+
+        async def scenario(ask: Asker, _: Board) -> None:
+            async with elsewhere(ask) as other:
+                for each in (ask, other):
+                    assert (await each("/api/v1/state", headers=bearer())).status == 200
+                    assert (await log_in(each, TOKEN)).status == 303
+                guesses = [asyncio.ensure_future(ask("/", headers=bearer(f"x{n}"))) for n in range(SUSPECTS_MAX)]
+                await until(lambda: secret.asked >= SUSPECTS_MAX + 4)
+                # The address that guesses, and one that somebody who is known shares with one who guesses.
+                assert (await other("/api/v1/state", headers=bearer("guess"))).status == 429
+                for each in (ask, other):
+                    assert (await each("/api/v1/state", headers=bearer())).status == 429
+                    assert (await log_in(each, TOKEN)).status == 429
+                for guess in guesses:
+                    guess.cancel()
+                await asyncio.wait(guesses)
+
+        serve(scenario, door=guarded(secret, slow=60.0))
+
+    def test_sessions_are_no_guesses(self) -> None:
+        """However many are asked about at a time, and however long that takes, others can log in."""
+        secret = Secret(TOKEN, bearer=True)
+
+        async def scenario(ask: Asker, _: Board) -> None:
+            session = await log_in(ask, TOKEN)
+            secret.thinking = asyncio.Event()
+            shown = [
+                asyncio.ensure_future(ask("/api/v1/state", headers=cookie(session))) for _ in range(SUSPECTS_MAX + 1)
+            ]
+            await until(lambda: secret.asked >= SUSPECTS_MAX + 2)
+            one_more = asyncio.ensure_future(ask("/api/v1/state", headers=bearer("x")))
+            await until(lambda: secret.asked >= SUSPECTS_MAX + 3)
+            secret.thinking.set()
+            assert {answer.status for answer in await asyncio.gather(*shown)} == {200}
+            assert (await one_more).status == 401
+
+        serve(scenario, door=guarded(secret))
 
     def test_those_who_are_being_asked_about_count(self) -> None:
         """A check that takes long is no way to guess faster."""
@@ -290,8 +374,7 @@ class TestWrong:
         async def scenario(ask: Asker, _: Board) -> None:
             secret.thinking = asyncio.Event()
             guesses = [asyncio.ensure_future(ask("/", headers=bearer(f"x{n}"))) for n in range(SUSPECTS_MAX)]
-            while secret.asked < SUSPECTS_MAX:
-                await asyncio.sleep(0.01)
+            await until(lambda: secret.asked >= SUSPECTS_MAX)
             assert (await ask("/", headers=bearer())).status == 429
             secret.thinking.set()
             assert {answer.status for answer in await asyncio.gather(*guesses)} == {401}
@@ -300,17 +383,55 @@ class TestWrong:
         serve(scenario, door=guarded(secret))
 
     def test_when_nobody_can_tell(self) -> None:
-        """An API server that is away lets nobody in, and that is no guess."""
+        """An API server that is away lets nobody in, and that is no guess; why is in the log, and not for everybody."""
+        secret = Secret(TOKEN, bearer=True)
+
+        async def scenario(ask: Asker, _: Board) -> None:
+            session = await log_in(ask, TOKEN)
+            secret.away = True
+            with capture_logs() as logs:
+                for answer in (
+                    await ask("/api/v1/state", headers=bearer()),
+                    await log_in(ask, TOKEN),
+                    await ask("/api/v1/state", headers=cookie(session)),
+                    await ask("/", headers=cookie(session)),
+                ):
+                    assert (answer.status, answer.headers["Retry-After"]) == (503, "5")
+                    assert "connection refused" not in answer.text
+            assert [(each["log_level"], each["error"]) for each in logs] == [("warning", "connection refused")]
+            assert ask.series.refused._value.get() == 0
+            secret.away = False
+            assert (await ask("/api/v1/state", headers=cookie(session))).status == 200
+
+        serve(scenario, door=guarded(secret))
+
+    def test_when_one_of_several_cannot_tell(self) -> None:
+        """The others still can: whoever has the password gets in while the API server is away."""
+        away = Secret("x", bearer=True)
+        away.away = True
+
+        async def scenario(ask: Asker, _: Board) -> None:
+            assert (await log_in(ask, PASSWORD)).headers["Location"] == "/"
+            assert (await ask("/api/v1/state", headers=bearer())).status == 200
+            assert (await log_in(ask, "wrong")).status == 503
+
+        serve(scenario, door=guarded(away, Secret(PASSWORD), Secret(TOKEN, bearer=True)))
+
+    def test_not_being_able_to_tell_is_slow(self) -> None:
+        """Whoever sends tokens does not have us ask the API server at any rate."""
         secret = Secret(TOKEN, bearer=True)
         secret.away = True
 
         async def scenario(ask: Asker, _: Board) -> None:
-            for answer in (await ask("/api/v1/state", headers=bearer()), await log_in(ask, TOKEN)):
-                assert answer.status == 503
-                assert "connection refused" in answer.json["error"]
-            assert ask.series.refused._value.get() == 0
+            guesses = [asyncio.ensure_future(ask("/", headers=bearer(f"x{n}"))) for n in range(SUSPECTS_MAX)]
+            await until(lambda: secret.asked >= SUSPECTS_MAX)
+            assert (await ask("/", headers=bearer("more"))).status == 429
+            assert secret.asked == SUSPECTS_MAX
+            for guess in guesses:
+                guess.cancel()
+            await asyncio.wait(guesses)
 
-        serve(scenario, door=guarded(secret))
+        serve(scenario, door=guarded(secret, slow=60.0))
 
     @pytest.mark.parametrize("body", [b"", b"password=", b"password=%ff%ed%a0%80", b"\xff", b"{}", b"a&b=%"])
     @pytest.mark.parametrize("charset", ["utf-8", "no-such-charset"])
@@ -323,6 +444,43 @@ class TestWrong:
             assert (answer.status, answer.headers["Location"]) == (303, "/login#wrong")
 
         serve(scenario, door=guarded())
+
+    @pytest.mark.parametrize("coding", ["gzip", "deflate"])
+    def test_forms_that_are_packed_badly(self, coding: str) -> None:
+        """That is rubbish, too, and no fault of ours."""
+
+        async def scenario(ask: Asker, _: Board) -> None:
+            headers = {"Content-Type": "application/x-www-form-urlencoded", "Content-Encoding": coding}
+            answer = await ask("/login", "POST", data=b"password=x", headers=headers)
+            assert (answer.status, answer.headers["Location"]) == (303, "/login#wrong")
+
+        serve(scenario, door=guarded())
+
+    def test_white_space_around_what_is_typed(self) -> None:
+        """It comes along when somebody copies a token, and is no part of it."""
+
+        async def scenario(ask: Asker, _: Board) -> None:
+            assert (await log_in(ask, f" {TOKEN}\n")).headers["Location"] == "/"
+
+        serve(scenario, door=guarded())
+
+    def test_somebody_who_goes_before_the_form_has_come(self, caplog: pytest.LogCaptureFixture) -> None:
+        """That is no guess, and nothing for the log."""
+
+        async def scenario(ask: Asker, _: Board) -> None:
+            where = urlsplit(ask.server.url)
+            _reader, writer = await asyncio.open_connection(where.hostname, where.port)
+            head = "POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+            writer.write(f"{head}Content-Length: 100\r\n\r\npassword=".encode())
+            await until(lambda: bool(ask.server._connections.open))
+            writer.close()
+            await writer.wait_closed()
+            await until(lambda: not ask.server._connections.open)
+            assert (await ask("/healthz")).status == 200
+            assert ask.series.refused._value.get() == 0
+
+        serve(scenario, door=guarded())
+        assert not caplog.records
 
     def test_a_form_that_does_not_come(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Whoever sends half of one does not hold a connection for ever."""
@@ -365,9 +523,8 @@ class TestSecretFile:
         ):
             assert asyncio.run(secret.accepts(text)) is right
 
-    def test_it_is_read_again(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A new one is what counts, and one that was emptied lets nobody in."""
-        monkeypatch.setattr("cidrella.kube.files.PERIOD", 0.0)
+    def test_it_is_read_again(self, tmp_path: Path) -> None:
+        """A new one is what counts, at once; one that was emptied lets nobody in, and what is gone cannot be told."""
         file = tmp_path / "secret"
         file.write_text("old")
         secret = SecretFile(file, bearer=True)
@@ -375,6 +532,15 @@ class TestSecretFile:
         assert [asyncio.run(secret.accepts(text)) for text in ("old", "newer")] == [False, True]
         file.write_text("\n")
         assert [asyncio.run(secret.accepts(text)) for text in ("newer", "")] == [False, False]
+        file.unlink()
+        with pytest.raises(ConfigError):
+            asyncio.run(secret.accepts("newer"))
+
+    def test_one_that_nobody_could_type(self, tmp_path: Path) -> None:
+        """It is told at the start."""
+        (tmp_path / "secret").write_bytes(b"p\xe4ss")
+        with pytest.raises(ConfigError, match="UTF-8"):
+            SecretFile(tmp_path / "secret", bearer=False)
 
     @pytest.mark.parametrize("content", [None, "", " \n"])
     def test_one_that_is_of_no_use(self, tmp_path: Path, content: str | None) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from cidrella.web import stream as stream_module
 from cidrella.web.board import News
-from tests.web.samples import Asker, node, serve
+from tests.web.samples import Asker, node, serve, until
 
 if TYPE_CHECKING:
     import aiohttp
@@ -48,14 +48,6 @@ class Follower:
 
 def follow(ask: Asker, query: str = "", **headers: str) -> Any:
     return ask.session.get(f"{ask.server.url}{PATH}{query}", headers=headers)
-
-
-async def until(condition: Any) -> None:
-    for _ in range(6000):
-        if condition():
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError
 
 
 def test_changes_as_they_come() -> None:

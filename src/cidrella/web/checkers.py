@@ -6,7 +6,7 @@ import hmac
 from typing import TYPE_CHECKING, Protocol
 
 from cidrella.kube.errors import ConfigError
-from cidrella.kube.files import WatchedFile
+from cidrella.kube.files import read_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,19 +23,24 @@ class Checker(Protocol):
 
 
 class SecretFile:
-    """A token or a password in a file, which is read again when it changes. White space around it is not part of it."""
+    """A token or a password in a file: whatever is in it now. White space around it is not part of it."""
 
     def __init__(self, path: Path, *, bearer: bool) -> None:
-        """Raises `ConfigError` where there is nothing in it."""
+        """Raises `ConfigError` where there is nothing in it that somebody could show."""
         self.bearer = bearer
-        self._file = WatchedFile(path)
-        if not self._secret():
+        self._path = path
+        secret = self._secret()
+        if not secret:
             raise ConfigError(f"{path}: there is nothing in it")
+        try:
+            secret.decode()
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"{path}: this is not UTF-8, so that nobody could type it") from error
 
     async def accepts(self, credential: str) -> bool:
-        """Whether it is that, found out in a time that tells nothing."""
+        """Whether it is that, found out in a time that tells nothing. Raises `ConfigError`: nobody has what is gone."""
         secret = self._secret()
         return bool(secret) and hmac.compare_digest(credential.encode("utf-8", "replace"), secret)
 
     def _secret(self) -> bytes:
-        return self._file.read().strip()
+        return read_file(self._path).strip()

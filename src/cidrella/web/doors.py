@@ -8,22 +8,27 @@ Rules:
 - Where something is asked for, there is nothing without it but the login: not even to learn what there is.
 - A session is a credential that is remembered: with each request it is looked at anew whether that is still right.
 - What is wrong takes its time to be refused, and so many at a time can be wrong: what else comes then is not looked at.
-  So guessing has a rate, and closing the connection does not raise it.
+  So guessing has a rate, and closing the connection does not raise it. Who is known is looked at all the same: that is
+  a credential together with the address that it came from, until anything wrong comes from there. Else a right guess
+  could be told from a wrong one at any rate, while others keep the few busy who are looked at.
+- Where nobody can tell, nobody is let in; but nobody is told to be wrong, and a session is not over.
+- A form counts only if it is our own: a page of somebody else's logs nobody in, and nobody out.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import secrets
 import time
 from typing import TYPE_CHECKING, Final, Protocol
 
 from aiohttp import web
 
+from cidrella.kube.complaints import Complaints
 from cidrella.kube.errors import KubeError
 from cidrella.kube.loopback import is_loopback
 from cidrella.web.answers import fault
+from cidrella.web.known import Known
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,11 +45,10 @@ FORM: Final = 10.0
 SLOW: Final = 1.0
 """Seconds until what is wrong is refused."""
 SUSPECTS_MAX: Final = 10
-"""Credentials that are looked at, or served their time, at once."""
+"""Credentials that are looked at, or served their time, at once, of those that nobody knows."""
 SESSIONS_MAX: Final = 1000
 SESSION: Final = 12 * 3600.0
 """Seconds that a session lasts."""
-_KNOWN_MAX: Final = 256
 
 
 class Door(Protocol):
@@ -95,31 +99,38 @@ class GuardedDoor:
         self._clock = clock
         self._sessions: dict[str, tuple[str, float]] = {}
         """By id: the credential that it was begun with, and when it is over."""
-        self._known: dict[bytes, None] = {}
-        """The hashes of credentials that were right of late: those are looked at whoever else knocks."""
+        self._known = Known()
         self._suspects = 0
+        self._complaints = Complaints("the page")
 
     async def refuse(self, request: web.Request) -> web.StreamResponse | None:
         """Ask for a credential where there is none, or where it is wrong."""
         kind, _, token = request.headers.get("Authorization", "").partition(" ")
         if kind.lower() == "bearer" and token:
-            return await self._judge(token.strip(), login=False)
-        if (credential := self._remembered(request)) and await self._judge(credential, login=True, new=False) is None:
-            return None
+            return await self._judge(token.strip(), request, login=False)
+        try:
+            # It was right once: it may be wrong by now, but is no guess.
+            if (credential := self._remembered(request)) and await self._accepted(credential, login=True):
+                return None
+        except KubeError:
+            return _cannot_tell()
         if request.path == "/" and request.method == "GET":
             return _redirect(LOGIN)
         return fault(401, "show a token, or log in", **{"WWW-Authenticate": "Bearer"})
 
     async def log_in(self, request: web.Request) -> web.StreamResponse:
         """Begin a session for who shows something right."""
+        if _is_of_another_page(request):
+            return _not_ours()
         try:
             async with asyncio.timeout(FORM):
                 credential = await _password(request)
-        except TimeoutError:
+        except (TimeoutError, ConnectionError):
             return fault(408, "the form did not come")
-        refusal = await self._judge(credential, login=True)
+        refusal = await self._judge(credential, request, login=True)
         if refusal is not None:
             return _redirect(f"{LOGIN}#wrong") if refusal.status == 401 else refusal
+        self._sessions.pop(request.cookies.get(COOKIE, ""), None)
         session = secrets.token_urlsafe(32)
         self._sessions[session] = credential, self._clock() + SESSION
         while len(self._sessions) > SESSIONS_MAX:
@@ -131,15 +142,18 @@ class GuardedDoor:
         return response
 
     async def log_out(self, request: web.Request) -> web.StreamResponse:
-        """End a session."""
-        self._sessions.pop(request.cookies.get(COOKIE, ""), None)
+        """End a session. Who shows none keeps the cookie: another page's form comes without it, and would delete it."""
+        if _is_of_another_page(request):
+            return _not_ours()
         response = _redirect(LOGIN)
-        response.del_cookie(COOKIE, path="/", httponly=True, samesite="Strict", secure=_is_tls(request))
+        if session := request.cookies.get(COOKIE):
+            self._sessions.pop(session, None)
+            response.del_cookie(COOKIE, path="/", httponly=True, samesite="Strict", secure=_is_tls(request))
         return response
 
     def in_session(self, request: web.Request) -> bool:
         """Whether there is a session that could be ended."""
-        return request.cookies.get(COOKIE, "") in self._sessions
+        return bool(self._remembered(request))
 
     def _remembered(self, request: web.Request) -> str:
         session = request.cookies.get(COOKIE, "")
@@ -149,36 +163,43 @@ class GuardedDoor:
             return ""
         return credential
 
-    async def _judge(self, credential: str, *, login: bool, new: bool = True) -> web.StreamResponse | None:
-        """The answer to who shows something wrong, in its own time; None for who shows something right.
-
-        What is not `new` was right once: it may be wrong by now, but is no guess.
-        """
-        digest = hashlib.sha256(credential.encode("utf-8", "replace")).digest()
-        if new and digest not in self._known and self._suspects >= SUSPECTS_MAX:
+    async def _judge(self, credential: str, request: web.Request, *, login: bool) -> web.StreamResponse | None:
+        """The answer to who shows something wrong, in its own time; None for who shows something right."""
+        whence = request.remote or ""
+        known = self._known.has(whence, credential)
+        if not known and self._suspects >= SUSPECTS_MAX:
+            self._known.forget(whence)
             return fault(429, "too many wrong tokens at a time; ask again later", **{"Retry-After": "5"})
-        self._suspects += 1
+        self._suspects += not known
         try:
             if await self._accepted(credential, login=login):
-                self._known.pop(digest, None)
-                self._known[digest] = None
-                while len(self._known) > _KNOWN_MAX:
-                    del self._known[next(iter(self._known))]
+                self._known.add(whence, credential)
                 return None
-            self._known.pop(digest, None)
-            if new:
-                self._series.refused.inc()
-                await asyncio.sleep(self._slow)
-        except KubeError as error:
-            return fault(503, f"whether the token is right cannot be told: {error}", **{"Retry-After": "5"})
+            self._known.forget(whence)
+            self._series.refused.inc()
+            await asyncio.sleep(self._slow)
+        except KubeError:
+            await asyncio.sleep(self._slow)  # it may be us whom the API server cannot stand
+            return _cannot_tell()
         finally:
-            self._suspects -= 1
+            self._suspects -= not known
         return fault(401, "that is wrong", **{"WWW-Authenticate": 'Bearer error="invalid_token"'})
 
     async def _accepted(self, credential: str, *, login: bool) -> bool:
+        """Whether any checker accepts it. Raises `KubeError` where none does, and one of them cannot tell."""
+        trouble: KubeError | None = None
         for checker in self._checkers:
-            if (login or checker.bearer) and await checker.accepts(credential):
-                return True
+            try:
+                if (login or checker.bearer) and await checker.accepts(credential):
+                    return True
+            except KubeError as error:
+                trouble = error
+        if trouble is not None:
+            self._complaints.make(
+                "whether a credential is right cannot be told", kind=type(trouble).__name__, error=trouble
+            )
+            raise trouble
+        self._complaints.settle("whether a credential is right can be told again")
         return False
 
 
@@ -186,9 +207,23 @@ async def _password(request: web.Request) -> str:
     """What was typed; "" for what is no such form."""
     try:
         found = (await request.post()).get("password")
-    except (ValueError, LookupError):
+    except (ValueError, LookupError, web.RequestPayloadError):
         return ""
-    return found if isinstance(found, str) else ""
+    return found.strip() if isinstance(found, str) else ""
+
+
+def _is_of_another_page(request: web.Request) -> bool:
+    """Whether a browser says that the form is not ours; not all do, and not on every way."""
+    return request.headers.get("Sec-Fetch-Site", "same-origin") not in {"same-origin", "none"}
+
+
+def _not_ours() -> web.Response:
+    return fault(403, "that form is of another page")
+
+
+def _cannot_tell() -> web.Response:
+    """Why is in the log: it is not for everybody."""
+    return fault(503, "whether that is right cannot be told; the log says why", **{"Retry-After": "5"})
 
 
 def _is_of_this_machine(host: str) -> bool:
