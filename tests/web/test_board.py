@@ -173,10 +173,11 @@ def test_clearing() -> None:
 def test_the_same_version_is_encoded_once() -> None:
     """A hundred viewers cost as much as one."""
     board = filled()
-    assert board.state() is board.state()
-    before = board.state()
-    board.post(News(nodes_gone=["node-1"]))
-    assert board.state() != before
+    for document in (board.state, board.pools, board.nodes, board.services):
+        assert document() is document()
+        before = document()
+        board.post(News(nodes_gone=[json.loads(board.nodes())["nodes"][0]["name"]]))
+        assert document() != before
 
 
 def test_when_it_was_taken() -> None:

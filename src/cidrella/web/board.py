@@ -88,7 +88,7 @@ class Board:
         self._events: dict[str, api.Event] = {}
         self._allocations: deque[api.Allocation] = deque(maxlen=LAST)
         self._taken = self._now()
-        self._encoded: tuple[int, str, bytes] = (0, "", b"")
+        self._encoded: dict[type, tuple[object, bytes]] = {}
 
     # Those who know
 
@@ -174,30 +174,38 @@ class Board:
         self.look()
 
     def state(self) -> bytes:
-        """Everything, as JSON: encoded once for each version, and each second."""
-        *of, data = self._encoded
-        if of != [self.history.version, self._taken]:
-            data = _encode(self._state())
-            self._encoded = self.history.version, self._taken, data
-        return data
+        """Everything, as JSON."""
+        return self._once(api.State, self._state)
 
     def pools(self) -> bytes:
         """The pools."""
-        return _encode(api.Pools(version=self.history.version, pools=list(self._pools.rows.values())))
+        return self._once(api.Pools, lambda version: api.Pools(version=version, pools=list(self._pools.rows.values())))
 
     def nodes(self) -> bytes:
         """The nodes."""
-        return _encode(api.Nodes(version=self.history.version, nodes=list(self._nodes.rows.values())))
+        return self._once(api.Nodes, lambda version: api.Nodes(version=version, nodes=list(self._nodes.rows.values())))
 
     def services(self) -> bytes:
         """The ranges of Services, and who has which address."""
-        services = list(self._services.rows.values())
-        version = self.history.version
-        return _encode(api.Services(version=version, service_ranges=self._service_ranges, services=services))
+        return self._once(
+            api.Services,
+            lambda version: api.Services(
+                version=version, service_ranges=self._service_ranges, services=list(self._services.rows.values())
+            ),
+        )
 
-    def _state(self) -> api.State:
+    def _once(self, kind: type, make: Callable[[int], api.Doc]) -> bytes:
+        """A document, encoded once for each version, and for each second where it says when it was taken."""
+        version = self.history.version
+        of = (version, self._taken) if kind is api.State else version
+        known = self._encoded.get(kind)
+        if known is None or known[0] != of:
+            known = self._encoded[kind] = of, _encode(make(version))
+        return known[1]
+
+    def _state(self, version: int) -> api.State:
         return api.State(
-            version=self.history.version,
+            version=version,
             taken=self._taken,
             cluster=self._facts,
             families=_families(self._ranges),
