@@ -3,6 +3,9 @@
 aiohttp bounds what a connection may be idle, and who answers bounds what a body may take. In between is the head: who
 begins one has to end it soon. The beginning is seen here, as bytes that come in while nothing is answered; that a
 request is answered is told by a middleware.
+
+Where there are as many as may be, the oldest that asks nothing makes room for a new one: nobody keeps a kubelet out by
+holding connections.
 """
 
 from __future__ import annotations
@@ -28,6 +31,14 @@ class Connections:
     def accept(self, serve: Serve) -> asyncio.Protocol:
         """The protocol of a new one, around the one that serves it."""
         return _Connection(self, serve)
+
+    def make_room(self) -> bool:
+        """Close the oldest that is not answered; False if all are."""
+        for transport, connection in self.open.items():
+            if not connection.answering and not transport.is_closing():
+                cast("asyncio.Transport", transport).abort()
+                return True
+        return False
 
     @contextmanager
     def answering(self, transport: asyncio.BaseTransport | None) -> Iterator[None]:
@@ -61,7 +72,7 @@ class _Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        if len(self._connections.open) >= self._connections.limit:
+        if len(self._connections.open) >= self._connections.limit and not self._connections.make_room():
             self._transport.abort()
             return
         self._connections.open[transport] = self

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import resource
+import socket
+import sys
 from typing import TYPE_CHECKING, Final, Self
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from cidrella.kube.bounds import Connections
 
@@ -16,6 +21,8 @@ if TYPE_CHECKING:
 
 CONNECTIONS_MAX: Final = 2048
 """An API server opens as many as it has questions at a time, some hundreds at most; and there may be several of it."""
+STALLED: Final = 30.0
+"""Seconds for which somebody may take in nothing of what was sent: what is meant for them is in memory so long."""
 HEAD: Final = 10.0
 """Seconds for the head of a request, and for the handshake of TLS."""
 _LINGER: Final = 2.0
@@ -48,7 +55,7 @@ class Listener:
         self._host = host or None
         self._port = port
         self._context = context
-        self._connections = Connections(CONNECTIONS_MAX, HEAD)
+        self._connections = Connections(min(CONNECTIONS_MAX, _open_files() // 2), HEAD)
         self._listening: asyncio.Server | None = None
         self._runner = web.AppRunner(
             app,
@@ -75,6 +82,8 @@ class Listener:
         except OSError as error:
             await self._runner.cleanup()
             raise CannotListenError(error.strerror or str(error)) from error
+        _drop_who_stalls(self._listening)
+        logging.getLogger("aiohttp.server").addFilter(_is_ours)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -104,3 +113,22 @@ class Listener:
 async def _without_server(_: web.Request, response: web.StreamResponse) -> None:
     """Tell nobody which library of which version answers."""
     response.headers.popall("Server", None)
+
+
+def _open_files() -> int:
+    """How many files the process may have open. Half are for those who connect: it has to reach the API server, too."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return sys.maxsize if limit == resource.RLIM_INFINITY else limit
+
+
+def _drop_who_stalls(server: asyncio.Server) -> None:
+    """Have the system close connections whose other side takes in nothing, as far as it can."""
+    option = getattr(socket, "TCP_USER_TIMEOUT", None)
+    if option is not None:
+        for each in server.sockets:  # those who connect inherit it
+            each.setsockopt(socket.IPPROTO_TCP, option, int(STALLED * 1000))
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    """Whether something to be logged is a fault of ours. That what others send is no HTTP is theirs; they are told."""
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
