@@ -103,6 +103,8 @@ def test_with_a_secret(site: Site, tmp_path: Path, host: str, kind: str) -> None
     assert [status for status, _ in answers.values()] == [303, 401, 401, 401, 401, 200, 503]
     assert ran.line("the page is served")["asks_for"] == f"a {kind}"
     assert "sesame" not in str(ran.lines)
+    # Without TLS, others on the way see what is shown; on this machine nobody is on the way.
+    assert [line["level"] for line in ran.lines if "in clear" in line["event"]] == ["warning"] * (host != "127.0.0.1")
     _, answers = site.ask("/api/v1/state", "/metrics", flags=flags, host=host, Authorization="Bearer sesame")
     assert {status for status, _ in answers.values()} == ({200} if kind == "token" else {401})
 

@@ -183,6 +183,10 @@ BAD: dict[str, tuple[list[str], str]] = {
     "a password for no page": (["--web=false", "--web-password-file=p"], "--web-password-file says who may see"),
     "a check for no page": (["--web=false", "--web-auth=kubernetes"], "--web-auth=kubernetes says who may see"),
     "a check that is not known": (["--web-auth=basic"], "--web-auth='basic' is not known; choose none or kubernetes"),
+    "a certificate without a key": (
+        ["--tls-cert-file=tls.crt"],
+        "--tls-cert-file and --tls-private-key-file go together",
+    ),
     "metrics at no address": (["--metrics-bind-address=here"], "--metrics-bind-address='here' is no address"),
     "metrics where the rest is": (
         ["--metrics-bind-address=127.0.0.1:10290"],

@@ -5,16 +5,16 @@ What is heavy is imported here, when it is wanted: the other commands start with
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cidrella import __version__
+from cidrella.app.process import beside
 from cidrella.kube.loopback import is_loopback
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    import ssl
+    from contextlib import AbstractAsyncContextManager
 
     from prometheus_client import CollectorRegistry
 
@@ -73,8 +73,16 @@ class Page:
         self._lookout = Lookout(controller.insight, self._board, self._surroundings, self._facts)
         controller.on_nodes = self._lookout.nodes_changed
 
-    def server(self, address: Address, registry: CollectorRegistry | None, door: Door, series: WebSeries) -> WebServer:
-        """Who serves it; without a registry, no metrics beside it."""
+    def server(
+        self,
+        address: Address,
+        registry: CollectorRegistry | None,
+        door: Door,
+        series: WebSeries,
+        *,
+        context: ssl.SSLContext | None = None,
+    ) -> WebServer:
+        """Who serves it; without a registry, no metrics beside it; with a context, over TLS."""
         from cidrella.web.server import WebServer  # noqa: PLC0415
 
         return WebServer(
@@ -85,14 +93,12 @@ class Page:
             explain=self._lookout.explain,
             door=door,
             series=series,
+            context=context,
         )
 
-    @asynccontextmanager
-    async def kept_up(self) -> AsyncIterator[None]:
+    def kept_up(self) -> AbstractAsyncContextManager[None]:
         """While this lasts, the board is true."""
-        async with AsyncExitStack() as stack:
-            stack.push_async_callback(_ended, asyncio.ensure_future(self._lookout.run()))
-            yield
+        return beside(self._lookout.run())
 
     def _facts(self) -> Facts:
         from cidrella.web.api import Facts  # noqa: PLC0415
@@ -106,8 +112,3 @@ class Page:
             missing=insight.missing(),
             remarks=self._surroundings.remarks if self._surroundings is not None else [],
         )
-
-
-async def _ended(task: asyncio.Future[None]) -> None:
-    task.cancel()
-    await asyncio.wait([task])

@@ -89,6 +89,17 @@ async def listening(listener: L, flag: str, address: Address) -> AsyncIterator[L
         raise ToldError from error
 
 
+@asynccontextmanager
+async def beside(work: Coroutine[object, object, None]) -> AsyncIterator[None]:
+    """While this lasts, that is done, too."""
+    task = asyncio.ensure_future(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
 def told_election(election: ElectionSettings | None) -> str:
     """The Lease, as the log has it."""
     return f"{election.namespace}/{election.name}" if election else "off"

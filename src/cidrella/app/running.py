@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from cidrella import __version__
-from cidrella.app.process import WRONG_INPUT, listening, run_process, told_election
+from cidrella.app.process import WRONG_INPUT, beside, listening, run_process, told_election
 from cidrella.kube.errors import ConfigError
 from cidrella.kube.loopback import is_loopback
 from cidrella.model.flags import AllocatorType
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from prometheus_client import CollectorRegistry
 
+    from cidrella.app.certificate import Certificate
     from cidrella.app.lifetime import Lifetime
     from cidrella.app.page import Page
     from cidrella.app.settings import Settings
@@ -60,7 +61,12 @@ async def _run(settings: Settings, access: Access, lifetime: Lifetime) -> int:
         told = ControllerSettings(settings.ipam, make_identity(), settings.election, records=records)
         controller = Controller(client, told, metrics)
         try:
-            serving = _Serving(settings, access, controller, client, metrics.registry)
+            certificate = _certificate(settings)
+        except ConfigError as error:
+            _log.error("--tls-cert-file and --tls-private-key-file are of no use", error=str(error))
+            return WRONG_INPUT
+        try:
+            serving = _Serving(settings, access, controller, client, metrics.registry, certificate=certificate)
         except ConfigError as error:
             _log.error("who may see the page cannot be told", error=str(error))
             return WRONG_INPUT
@@ -70,17 +76,35 @@ async def _run(settings: Settings, access: Access, lifetime: Lifetime) -> int:
             return await lifetime.spend_on(controller.run())
 
 
+def _certificate(settings: Settings) -> Certificate | None:
+    """What to show to those who connect; None where that is nothing. Raises `ConfigError`."""
+    from cidrella.app.certificate import Certificate  # noqa: PLC0415
+
+    if not settings.tls_cert_file:
+        return None
+    return Certificate(settings.tls_cert_file, settings.tls_private_key_file)
+
+
 class _Serving:
     """Everything that answers HTTP: probes, metrics, the page. Raises `ConfigError`."""
 
-    def __init__(
-        self, settings: Settings, access: Access, controller: Controller, client: Client, registry: CollectorRegistry
+    def __init__(  # noqa: PLR0913 -- everything that is asked about
+        self,
+        settings: Settings,
+        access: Access,
+        controller: Controller,
+        client: Client,
+        registry: CollectorRegistry,
+        *,
+        certificate: Certificate | None,
     ) -> None:
         from cidrella.app.page import Page, make_door  # noqa: PLC0415
         from cidrella.web.probes import MetricsServer, Probes  # noqa: PLC0415
         from cidrella.web.series import WebSeries  # noqa: PLC0415
 
         self._settings = settings
+        self._certificate = certificate
+        context = certificate.context if certificate else None
         apart = settings.metrics_bind_address
         self._metrics = None if apart is None else MetricsServer(*apart, registry=registry)
         here = registry if apart is None else None
@@ -89,9 +113,10 @@ class _Serving:
             series = WebSeries(registry)
             self._page = Page(controller, client, access.context or access.server)
             door = make_door(settings, client, series)
-            self._server: Listener = self._page.server(settings.bind_address, here, door, series)
+            self._server: Listener = self._page.server(settings.bind_address, here, door, series, context=context)
         else:
-            self._server = Probes(*settings.bind_address, readiness=controller.readiness, registry=here)
+            ready = controller.readiness
+            self._server = Probes(*settings.bind_address, readiness=ready, registry=here, context=context)
 
     @asynccontextmanager
     async def begun(self) -> AsyncIterator[str]:
@@ -101,20 +126,28 @@ class _Serving:
             if self._metrics is not None and apart is not None:
                 await stack.enter_async_context(listening(self._metrics, "--metrics-bind-address", apart))
                 _log.info("metrics have an address of their own", url=f"{self._metrics.url}/metrics")
+            if self._certificate is not None:
+                await stack.enter_async_context(beside(self._certificate.keep()))
             await stack.enter_async_context(listening(self._server, "--bind-address", address))
             if self._page is not None:
                 await stack.enter_async_context(self._page.kept_up())
             yield self._server.url
 
     def tell_of_page(self, url: str) -> None:
-        """One line about where it is, and who may look."""
+        """One line about where it is, and who may look; one more where others can listen in on that."""
         from cidrella.app.page import asked_for  # noqa: PLC0415
 
         if self._page is None:
             return
+        here_alone = is_loopback(self._settings.bind_address.host)
         if asks := asked_for(self._settings):
             _log.info("the page is served", url=f"{url}/", asks_for=" or ".join(asks))
-        elif is_loopback(self._settings.bind_address.host):
+            if not here_alone and self._certificate is None:
+                _log.warning(
+                    "what people show to see the page goes over the network in clear; give --tls-cert-file and "
+                    "--tls-private-key-file, unless something before it speaks TLS"
+                )
+        elif here_alone:
             _log.info("the page is served", url=f"{url}/", asks_for="nothing, for only this machine can connect")
         else:
             _log.warning(

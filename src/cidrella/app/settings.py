@@ -181,6 +181,17 @@ class Settings(CommonSettings):
         GATES, "", Group.NODES, "Gates to switch: MultiCIDRRangeAllocator (on), ServiceIPStaticSubrange (on)."
     )
 
+    tls_cert_file: str = setting(
+        FILE,
+        "",
+        Group.OPERATION,
+        "The certificate with which everything at --bind-address speaks TLS, with its chain, in PEM; read again when "
+        "it changes. Not given: plain HTTP.",
+    )
+    """None, for only this machine can connect, and probes would have to be told. Elsewhere, what people show to see the
+    page should not be for everybody on the way."""
+    tls_private_key_file: str = setting(FILE, "", Group.OPERATION, "The key of --tls-cert-file, in PEM.")
+
     web: bool = setting(TRUTH, "true", Group.PAGE, "Serve the page and its API at --bind-address.")
     """It costs nothing while nobody looks, and where others could, they are asked who they are."""
     web_token_file: str = setting(
@@ -233,6 +244,7 @@ class Settings(CommonSettings):
     def checked(self) -> Self:
         """The same, if no two of its settings contradict each other. Raises `FlagError`."""
         super().checked()
+        check_pair(self.tls_cert_file, self.tls_private_key_file)
         asks = {
             "--web-token-file": bool(self.web_token_file),
             "--web-password-file": bool(self.web_password_file),
@@ -243,6 +255,12 @@ class Settings(CommonSettings):
         if self.bind_address == self.metrics_bind_address and self.bind_address.port:
             raise FlagError(f"--bind-address and --metrics-bind-address are both {self.bind_address}; leave out one")
         return self
+
+
+def check_pair(certificate_file: str, key_file: str) -> None:
+    """Raise `FlagError` where one is given without the other."""
+    if bool(certificate_file) != bool(key_file):
+        raise FlagError("--tls-cert-file and --tls-private-key-file go together; give both or neither")
 
 
 def table(kind: type[CommonSettings] = Settings) -> Mapping[str, Setting]:

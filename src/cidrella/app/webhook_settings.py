@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from cidrella.app.setting import Group, setting
-from cidrella.app.settings import CommonSettings
+from cidrella.app.settings import CommonSettings, check_pair
 from cidrella.app.values import ADDRESS, DURATION, FILE, GATES, RANGES, TEXT, TRUTH, Address
 from cidrella.model.flags import FlagError, read_service_flags
 from cidrella.model.syntax import name_fault
@@ -131,8 +131,7 @@ class WebhookSettings(CommonSettings):
     def checked(self) -> WebhookSettings:
         """The same, if no two of its settings contradict each other. Raises `FlagError`."""
         super().checked()
-        if bool(self.tls_cert_file) != bool(self.tls_private_key_file):
-            raise FlagError("--tls-cert-file and --tls-private-key-file go together; give both or neither")
+        check_pair(self.tls_cert_file, self.tls_private_key_file)
         if self.bind_address == self.webhook_bind_address and self.bind_address.port:
             raise FlagError(f"--bind-address and --webhook-bind-address are both {self.bind_address}; change one")
         if not self.from_files:

@@ -15,6 +15,7 @@ from prometheus_client.exposition import choose_encoder
 from cidrella.kube.listening import Listener
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable
 
     from prometheus_client import CollectorRegistry
@@ -25,19 +26,25 @@ HEALTH: Final = ("/healthz", "/readyz")
 
 
 class Probes(Listener):
-    """All of them; without a registry, no metrics. The server, between entering and leaving it.
+    """All of them; without a registry, no metrics; with a context, over TLS.
 
-    Entering raises `CannotListenError`.
+    The server, between entering and leaving it. Entering raises `CannotListenError`.
     """
 
     def __init__(
-        self, host: str, port: int, *, readiness: Callable[[], list[str]], registry: CollectorRegistry | None
+        self,
+        host: str,
+        port: int,
+        *,
+        readiness: Callable[[], list[str]],
+        registry: CollectorRegistry | None,
+        context: ssl.SSLContext | None = None,
     ) -> None:
         app = web.Application()
         add_health(app, readiness)
         if registry is not None:
             add_metrics(app, registry)
-        super().__init__(app, host, port, grace=GRACE)
+        super().__init__(app, host, port, grace=GRACE, context=context)
 
 
 class MetricsServer(Listener):

@@ -19,6 +19,7 @@ from cidrella.web.probes import GRACE, HEALTH, add_health, add_metrics
 from cidrella.web.stream import Streams
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Awaitable, Callable
 
     from aiohttp.typedefs import Handler, Middleware
@@ -53,7 +54,7 @@ HEADERS: Final = {
 class WebServer(Listener):
     """The server, between entering and leaving it. Entering raises `CannotListenError`.
 
-    Without a registry there are no metrics here.
+    Without a registry there are no metrics here, with a context it speaks TLS.
     """
 
     def __init__(  # noqa: PLR0913 -- where it is, what it shows, and to whom
@@ -67,6 +68,7 @@ class WebServer(Listener):
         explain: Explainer,
         door: Door,
         series: WebSeries,
+        context: ssl.SSLContext | None = None,
     ) -> None:
         app = web.Application(client_max_size=_BODY_MAX)
         add_health(app, readiness)
@@ -77,7 +79,7 @@ class WebServer(Listener):
         _add_page(app, door, Assets())
         app.on_response_prepare.append(_heading(door))
         app.on_shutdown.append(_ending(board))
-        super().__init__(app, host, port, grace=GRACE)
+        super().__init__(app, host, port, grace=GRACE, context=context)
         app.middlewares.append(_guarding(door))  # the innermost: a refusal may take longer than a head
 
 
