@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ipaddress
 import random
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.page.site import Site
+from tests.page.viewer import search, settle
 from tests.page.worlds import showcase
 
 if TYPE_CHECKING:
@@ -164,3 +166,50 @@ def test_layout(page: Page, count: int, width: int, height: int) -> None:
             if ox >= x + w:
                 break
             assert oy >= y + h or oy + oh <= y
+
+
+def test_tiles_cover_their_place(page: Page) -> None:
+    """However ranges differ in size, most of the place that there is for them is used."""
+    script = """async shapes => {
+        const { layout } = await import("./static/layout.js");
+        return shapes.map(bits => {
+            const tiles = bits.map(blockBits => ({ blockBits }));
+            layout([{ title: "IPv4", tiles }], 700, 500);
+            return tiles.reduce((sum, { box }) => sum + box.w * box.h, 0) / (700 * 500);
+        });
+    }"""
+    shapes = [[20, 2, 8, 0], [8], [8, 8], [16, 4], [8, 8, 2, 2, 2, 0], [3] * 50]
+    assert min(page.evaluate(script, shapes)) > 0.65
+
+
+def texts(page: Page) -> list[tuple[str, float, float, float]]:
+    """What is written on the map: each text, where it begins, its height on the screen, and where it ends."""
+    page.evaluate("""() => {
+        const { fillText } = CanvasRenderingContext2D.prototype;
+        CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+            window.written.push([text, x, y, x + this.measureText(text).width]);
+            fillText.call(this, text, x, y);
+        };
+    }""")
+    page.evaluate("window.written = []")
+    page.locator("#theme").click()  # which has all of it drawn anew
+    settle(page)
+    found: list[tuple[str, float, float, float]] = [tuple(each) for each in page.evaluate("window.written")]
+    return found
+
+
+@pytest.mark.parametrize("name", ["worker-12", "fd12:3456:789a:b::"])
+def test_names_stay_in_view(viewer: Viewer, site: Site, name: str) -> None:
+    """However close one is, a range that is in view has its name in view, and no two headings lie on each other."""
+    page = viewer.look(site.url, reduced_motion="reduce")
+    search(page, name)
+    page.keyboard.press("Enter")
+    settle(page)
+    page.keyboard.press("-")
+    settle(page)
+    written = texts(page)
+    named = [each for each in written if "/" in each[0] and " " not in each[0]]
+    assert [each for each in named if each[1] < 0] == []
+    headings = sorted((x, end, y) for text, x, y, end in written if text in {"IPv4", "IPv6"} or text.endswith("range"))
+    for (_, end, y), (x, _, other) in pairwise(headings):
+        assert y != other or end <= x

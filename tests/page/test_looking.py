@@ -337,6 +337,14 @@ class TestSearch:
         expect(page.locator("#details")).to_contain_text("10.128.87.0/24")
         expect(page.locator("#voice")).to_contain_text("worker-88, 10.128.87.0/24, pool general")
 
+    def test_an_address_that_nobody_has(self, page: Page) -> None:
+        """One comes as close as to a block, from where its neighbours are seen, and not to the address alone."""
+        zoom_to(page, "worker-88")
+        close = scale(page)
+        zoom_to(page, "10.128.200.9")
+        assert scale(page) == pytest.approx(close, rel=0.01)
+        expect(chosen(page)).to_have_text("10.128.200.9")
+
     def test_the_best_first(self, page: Page) -> None:
         """A name that begins so comes before one that has it in the middle; the shorter before the longer."""
         hits = search(page, "gpu")

@@ -152,6 +152,7 @@ def test_would_be_seen(viewer: Viewer, site: Site) -> None:
     while not any("Content Security Policy" in each for each in viewer.errors):
         page.wait_for_timeout(20)
     assert page.evaluate("window.harmed") is None, "the content security policy keeps even that from running"
+    viewer.close()
     viewer.errors.clear()  # of the policy's complaints
 
 

@@ -10,6 +10,8 @@ import { describe, placesOf, thingOf, usedShare } from "./things.js";
 import { percent, plural } from "./words.js";
 
 const NEAR = 0.22; // how much of the view a block fills that was flown to
+const MOST = 0.8; // how much a range fills, or what a pool may give
+const WHOLE = new Set(["pool", "range", "rest"]);
 const LEGIBLE = 26; // pixels wide, from which a block can be walked to without coming closer
 const TOUCHED = 4; // pixels around a tiny block that still mean it
 const PULSES = 24; // at once
@@ -311,13 +313,18 @@ export class MapView {
     if (!tip) this.hideTooltip();
     const [place] = placesOf(thing, this.picture);
     if (place?.tile.body) {
-      const rect = worldOf(place);
-      if (near) this.camera.show(rect, thing.kind === "node" || thing.kind === "service" ? NEAR : 0.8);
-      else this.approach(rect);
+      if (near) this.fly(thing, place);
+      else this.approach(worldOf(place));
     }
     if (thing) this.say(this.sentence(thing));
     beforeNextFrame(this.drawOverlay);
     this.changed();
+  }
+
+  /** To an address that nobody has as to the block that it is in: closer, there is nothing to be seen. */
+  fly(thing, { tile, rect }) {
+    const target = thing.kind === "free" ? tile.place(tile.cellAround(thing.prefix)) : rect;
+    this.camera.show(tile.toWorld(target), WHOLE.has(thing.kind) ? MOST : NEAR);
   }
 
   approach(rect) {

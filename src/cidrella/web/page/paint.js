@@ -140,24 +140,27 @@ export class Painter {
     const context = this.base;
     const size = Math.min(12.5, height * 0.76);
     const y = body.y - Math.min(height / 2, 11);
-    let room = box.w;
+    // In view for as long as its tile is.
+    const left = Math.max(box.x, 0);
+    const right = Math.min(box.x + box.w, this.width);
+    let room = right - left;
     context.textAlign = "left";
-    if (tile.note && box.w > 150) {
+    if (tile.note && room > 150) {
       context.font = `${tile.note.bad ? 600 : 400} ${size}px ${FONT}`;
       const width = this.measure(tile.note.text);
       context.fillStyle = tile.note.bad ? this.palette.colours.bad : this.palette.colours.soft;
-      context.fillText(tile.note.text, box.x + box.w - width, y);
+      context.fillText(tile.note.text, right - width, y);
       room -= width + 10;
     }
     context.font = `600 ${size}px ${MONO}`;
     context.fillStyle = this.palette.colours.ink;
     const name = this.shorten(tile.text, room);
-    context.fillText(name, box.x, y);
+    context.fillText(name, left, y);
     const beside = this.measure(name) + 9;
     if (room - beside < 40 || !tile.title) return;
     context.font = `${size}px ${FONT}`;
     context.fillStyle = this.palette.colours.soft;
-    context.fillText(this.shorten(tile.title, room - beside), box.x + beside, y);
+    context.fillText(this.shorten(tile.title, room - beside), left + beside, y);
   }
 
   /** What of a rectangle of the screen is in view. */

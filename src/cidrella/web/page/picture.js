@@ -132,6 +132,12 @@ class Tile {
     return found;
   }
 
+  /** What could be given around a prefix that is smaller; else the prefix. */
+  cellAround(prefix) {
+    const length = this.areaOf(prefix)?.blockSize ?? this.blockLength;
+    return prefix.length > length ? new Prefix(prefix.family, prefix.first, length) : prefix;
+  }
+
   /** The smallest area of a pool around a prefix; null where no pool gives it. */
   areaOf(prefix) {
     return this.areas.findLast((area) => area.prefix.contains(prefix)) ?? null;
