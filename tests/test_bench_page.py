@@ -6,7 +6,8 @@ import ipaddress
 import os
 from typing import Any, cast
 
-from bench.page import gaps, pools, read_options, resident
+import pytest
+from bench.page import Viewer, contradictions, gaps, pools, read_options, resident
 
 
 def test_options() -> None:
@@ -27,6 +28,22 @@ def test_gaps() -> None:
     """Whoever missed a change is found out."""
     assert gaps([]) == gaps([5]) == gaps([5, 6, 7]) == 0
     assert gaps([5, 7, 8, 11]) == 3
+
+
+def test_contradictions() -> None:
+    """Whoever was told something else of the same version is found out; who came later or left earlier is not."""
+    viewers = [Viewer() for _ in range(3)]
+    for viewer, versions in zip(viewers, ((1, 2, 3), (2, 3), (1, 2)), strict=True):
+        for version in versions:
+            viewer._take(b"id: %d\n" % version)
+            viewer._take(b"data: %d\n" % version)
+    assert contradictions(viewers) == 0
+    assert (viewers[0].versions, viewers[0].bytes) == ([1, 2, 3], 42)
+    viewers[2]._take(b"id: 3\n")
+    viewers[2]._take(b"data: else\n")
+    assert contradictions(viewers) == 1
+    with pytest.raises(RuntimeError):
+        viewers[0]._take(b"event: reload\n")
 
 
 def test_memory() -> None:
