@@ -34,7 +34,7 @@ class Facts(Doc, frozen=True, kw_only=True):
     missing: list[str]
     """What keeps it from being ready, in words; empty where it is ready."""
     remarks: list[str]
-    """What cannot be shown, and why: Services that may not be listed."""
+    """What cannot be shown, or may be out of date, and why: Services that may not be listed."""
 
 
 class Range(Doc, frozen=True, kw_only=True):
@@ -88,7 +88,7 @@ class Pool(Doc, frozen=True, kw_only=True):
     nodes: int
     """Those that use it."""
     utilisation: float
-    """The part that is not free, 0 to 1; of the family that is fullest."""
+    """The part that somebody holds, 0 to 1; of the family that is fullest."""
     forecast: Forecast
 
 
@@ -104,7 +104,7 @@ class Node(Doc, frozen=True, kw_only=True):
     """served, pending (being written), waiting, untracked (in no pool), conflict, or unreadable."""
     terminating: bool
     since: str
-    """When this process first saw it stand so."""
+    """When this process first saw it stand so; while nobody looked, when it came to have these blocks, or none."""
     reason: str
     """Why it waits, or what is wrong, in the words of `cidrella explain`; "" where all is well."""
     help: str
