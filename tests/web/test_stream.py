@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from cidrella.kube import listening
 from cidrella.web import stream as stream_module
 from cidrella.web.board import News
 from tests.web.samples import Asker, node, serve, until
@@ -208,6 +209,30 @@ def test_who_does_not_read_is_dropped() -> None:
                     await follower.change()
                 await until(lambda: ask.series.dropped._value.get() == 1)
                 await until(lambda: ask.series.viewers._value.get() == 1)
+
+    serve(scenario)
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="the system has no such thing")
+def test_who_does_not_read_the_little_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where too little is sent to be held back, the system cuts them off, and that is counted as well."""
+    monkeypatch.setattr(listening, "STALLED", 0.5)
+
+    async def scenario(ask: Asker, board: Board) -> None:
+        ask.server.streams.stalled = 3600.0
+        loop = asyncio.get_running_loop()
+        where = urlsplit(ask.server.url)
+        with socket.socket() as deaf:
+            deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            deaf.setblocking(False)
+            await loop.sock_connect(deaf, (where.hostname, where.port))
+            await loop.sock_sendall(deaf, f"GET {PATH} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            await until(lambda: ask.series.viewers._value.get() == 1)
+            for number in range(20):
+                board.post(News(nodes=[node(str(number), reason="x" * 1000)]))
+            await until(lambda: ask.series.dropped._value.get() == 1)
+            board.post(News(nodes=[node("one more")]))
+            await until(lambda: ask.series.viewers._value.get() == 0)
 
     serve(scenario)
 

@@ -21,11 +21,15 @@ if TYPE_CHECKING:
 
 
 class Connections:
-    """Those there are; no more than `limit`, and `patience` is what a head may take, in seconds."""
+    """Those there are; no more than `limit`, and `patience` is what a head may take, in seconds.
 
-    def __init__(self, limit: int, patience: float) -> None:
+    `on_stalled` is told of each that the system closed because the other side took in nothing.
+    """
+
+    def __init__(self, limit: int, patience: float, on_stalled: Callable[[], None]) -> None:
         self.limit = limit
         self.patience = patience
+        self.on_stalled = on_stalled
         self.open: dict[asyncio.BaseTransport, _Connection] = {}
 
     def accept(self, serve: Serve) -> asyncio.Protocol:
@@ -100,6 +104,8 @@ class _Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._disarm()
+        if isinstance(error, TimeoutError):
+            self._connections.on_stalled()
         if self._inner and self._transport:
             del self._connections.open[self._transport]
             self._inner.connection_lost(error)

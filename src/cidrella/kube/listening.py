@@ -16,6 +16,7 @@ from cidrella.kube.bounds import Connections
 
 if TYPE_CHECKING:
     import ssl
+    from collections.abc import Callable
 
     from aiohttp.typedefs import Handler, Middleware
 
@@ -37,7 +38,8 @@ class Listener:
     """An application that is served between entering and leaving this. Entering raises `CannotListenError`.
 
     An empty host is every interface, port 0 any that is free. `grace` is what answers under way are given at the end,
-    `keep_alive` what a connection may be idle, in seconds.
+    `keep_alive` what a connection may be idle, in seconds. `on_stalled` is told of each that was closed because the
+    other side took in nothing.
     """
 
     def __init__(  # noqa: PLR0913 -- an address and how to be there
@@ -49,13 +51,14 @@ class Listener:
         grace: float,
         keep_alive: float = 75.0,
         context: ssl.SSLContext | None = None,
+        on_stalled: Callable[[], None] = lambda: None,
     ) -> None:
         app.on_response_prepare.append(_without_server)
         app.middlewares.append(self._told())
         self._host = host or None
         self._port = port
         self._context = context
-        self._connections = Connections(min(CONNECTIONS_MAX, _open_files() // 2), HEAD)
+        self._connections = Connections(min(CONNECTIONS_MAX, _open_files() // 2), HEAD, on_stalled)
         self._listening: asyncio.Server | None = None
         self._runner = web.AppRunner(
             app,

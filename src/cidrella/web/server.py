@@ -79,7 +79,7 @@ class WebServer(Listener):
         _add_page(app, door, Assets())
         app.on_response_prepare.append(_heading(door))
         app.on_shutdown.append(_ending(board))
-        super().__init__(app, host, port, grace=GRACE, context=context)
+        super().__init__(app, host, port, grace=GRACE, context=context, on_stalled=series.dropped.inc)
         app.middlewares.append(_guarding(door))  # the innermost: a refusal may take longer than a head
 
 

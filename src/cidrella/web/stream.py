@@ -4,7 +4,8 @@ Rules:
 
 - Changes go out in order, none twice and none left out. Who cannot be told them any more is told to load everything
   anew (`event: reload`), and that is the end of it.
-- Nobody is buffered for: who does not take in what was sent for some seconds is cut off.
+- Nobody is buffered for: who does not take in what was sent for some seconds is cut off: by us where it is much, by the
+  system where it is not even that.
 - It ends after some minutes. Browsers come back by themselves, from where they were, and show again who they are.
 """
 
