@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
+from cidrella.web.board import News
 from tests.page.chromium import FLAGS, find_chromium
 from tests.page.site import Site
 from tests.page.viewer import Viewer, settle
-from tests.page.worlds import of_plans, showcase
+from tests.page.worlds import PoolPlan, of_plans, ranges_of, served, showcase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser
 
 LARGE = 32
 """Pixels: twice as large as usual."""
@@ -117,8 +118,21 @@ def test_nothing_there(viewer: Viewer, serve: Callable[..., Site]) -> None:
     expect(page.locator("#figure-pools .note")).to_have_text("none yet")
     expect(page.locator("#pools")).to_contain_text("There is no pool. Nodes wait until there is one.")
     expect(page.locator("#calm")).to_have_text("No node yet.")
-    assert_no_numbers(page)
-
-
-def assert_no_numbers(page: Page) -> None:
+    expect(page.locator("#map-card")).to_contain_text("There is no range yet")
     assert "NaN" not in page.locator("main").inner_text()
+
+
+def test_the_first_pool(viewer: Viewer, serve: Callable[..., Site]) -> None:
+    """The map comes with the first range, also for who began to look before."""
+    site = serve(of_plans([]))
+    page = viewer.look(site.url)
+    plan = PoolPlan("first", [("10.0.0.0/22", 24)], 1, "node")
+    pools = [plan.pool(1)]
+    site.post(News(pools=pools, ranges=ranges_of(pools, []), nodes=[served("node-1", plan.blocks(0), "first")]))
+    expect(page.locator("#no-range")).to_be_hidden()
+    settle(page)
+    box = page.locator("#map").bounding_box()
+    assert box
+    assert box["height"] > 300
+    page.mouse.move(box["x"] + 5, box["y"] + 60)
+    expect(page.locator("#tooltip strong")).to_have_text("node-1")

@@ -36,6 +36,7 @@ const map = new MapView(
     tooltip: byId("tooltip"),
     rings: byId("rings"),
     where: byId("map-where"),
+    nothing: byId("no-range"),
   },
   store,
   palette,

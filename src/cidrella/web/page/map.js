@@ -98,6 +98,8 @@ export class MapView {
   arrange(anchor = this.anchor()) {
     this.picture.takeGrown();
     this.sections = this.picture.sections;
+    this.nothing.hidden = this.sections.length > 0;
+    this.stage.classList.toggle("bare", !this.sections.length);
     const { width, height } = this.size;
     if (width && this.sections.length) {
       this.stage.style.height = this.flat ? `${columnHeight(this.sections)}px` : "";
