@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 from tests.real.rbac import DEPLOY, account_token
 from tests.real.site import eventually
@@ -16,13 +17,25 @@ ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 ACCOUNTS = "/api/v1/namespaces/kube-system/serviceaccounts"
 
 
-def ask(replica: Replica, path: str = "/api/v1/state", token: str = "") -> tuple[int, Any]:
+def ask(replica: Replica, path: str = "/api/v1/state", token: str = "", **headers: str) -> tuple[int, Any]:
     """What the page's API answers, and with which code."""
     connection = http.client.HTTPConnection("127.0.0.1", replica.port, timeout=30)
     try:
-        connection.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
+        connection.request("GET", path, headers=headers | ({"Authorization": f"Bearer {token}"} if token else {}))
         reply = connection.getresponse()
         return reply.status, json.loads(reply.read() or b"null")
+    finally:
+        connection.close()
+
+
+def log_in(replica: Replica, token: str) -> tuple[str, str]:
+    """Where the login sends a browser, and the cookie that it gives it."""
+    connection = http.client.HTTPConnection("127.0.0.1", replica.port, timeout=30)
+    try:
+        form = {"Content-Type": "application/x-www-form-urlencoded"}
+        connection.request("POST", "/login", urlencode({"password": token}), form)
+        reply = connection.getresponse()
+        return reply.headers["Location"], (reply.headers["Set-Cookie"] or "").partition(";")[0]
     finally:
         connection.close()
 
@@ -54,17 +67,35 @@ def test_it_shows_what_is_there(site: Site) -> None:
 
 
 def test_a_token_of_the_cluster(site: Site) -> None:
-    """Who may list nodes may look; who may not, or is nobody, may not; without the right to ask, nobody may."""
+    """Who may list nodes may look; who may not, or is nobody, may not; without the right to ask, nobody may.
+
+    A token is good at the login as well, one for somebody else is good nowhere, and a session ends with the right.
+    """
     replica = site.run("--web-auth=kubernetes")
     mighty = account_token(site.cluster)
     assert ask(replica, token=mighty)[0] == 503
+    (told,) = (line for line in replica.logged() if line["event"] == "whether a credential is right cannot be told")
+    assert "tokenreviews" in told["error"]
     site.cluster.kubectl("apply", "-k", DEPLOY / "page-auth")
     eventually(lambda: ask(replica, token=mighty)[0] == 200, 60)
-    site.admin.create(ACCOUNTS, {"metadata": {"name": "nobody-special"}})
-    assert ask(replica, token=account_token(site.cluster, "nobody-special"))[0] == 401
+    site.admin.create(ACCOUNTS, {"metadata": {"name": "looker"}})
+    token = account_token(site.cluster, "looker")
+    assert ask(replica, token=token)[0] == 401
     assert ask(replica, token="rubbish")[0] == 401
     assert ask(replica)[0] == 401
-    assert ask(replica, "/api/v1/nodes", token=mighty)[0] == 200
+    assert log_in(replica, "rubbish") == ("/login#wrong", "")
+    kubectl = site.cluster.kubectl
+    kubectl("create", "clusterrole", "looker", "--verb=list", "--resource=nodes")
+    kubectl("create", "clusterrolebinding", "looker", "--clusterrole=looker", "--serviceaccount=kube-system:looker")
+    eventually(lambda: ask(replica, "/api/v1/nodes", token=token)[0] == 200, 60)
+    other = kubectl("create", "token", "looker", "-n", "kube-system", "--audience=other").stdout.strip()
+    assert ask(replica, token=other)[0] == 401
+    where, cookie = log_in(replica, token)
+    assert (where, ask(replica, Cookie=cookie)[0]) == ("/", 200)
+    kubectl("delete", "clusterrolebinding/looker", "clusterrole/looker")
+    # What the API server said is believed for half a minute.
+    eventually(lambda: ask(replica, Cookie=cookie)[0] == 401, 90)
+    kubectl("delete", "serviceaccount", "looker", "-n", "kube-system")
     assert replica.get("/healthz")[0] == 200
     site.cluster.kubectl("delete", "-k", DEPLOY / "page-auth")
 
