@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from cidrella.web.board import News
-from tests.page.viewer import wait_drawn, wait_until
+from tests.page.viewer import PATIENCE, wait_drawn, wait_until
 from tests.page.worlds import PoolPlan, of_plans, waiting
 
 if TYPE_CHECKING:
@@ -62,7 +62,9 @@ def count(page: Page, path: str) -> list[float]:
 
 
 def wait_for(page: Page, times: list[float], number: int) -> None:
+    deadline = time.monotonic() + PATIENCE / 1000
     while len(times) < number:
+        assert time.monotonic() < deadline, "it was not asked for"
         page.wait_for_timeout(20)
 
 

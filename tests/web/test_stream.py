@@ -131,14 +131,14 @@ def test_only_its_head() -> None:
 
 
 def test_signs_of_life() -> None:
-    """Where nothing happens, a comment says that the server is still there."""
+    """Where nothing happens, an event says that the server is still there; it is no version to go on from."""
 
     async def scenario(ask: Asker, board: Board) -> None:
         ask.server.streams.heartbeat = 0.05
         async with follow(ask) as response:
             follower = Follower(response)
             await follower.next()
-            assert await follower.next() == {"": "still here"}
+            assert await follower.next() == {"event": "alive", "data": {}}
             board.post(News(nodes=[node("a")]))
             assert (await follower.change())["nodes"]["set"][0]["name"] == "a"
 

@@ -28,13 +28,15 @@ if TYPE_CHECKING:
 
 VIEWERS_MAX: Final = 500
 HEARTBEAT: Final = 15.0
-"""Seconds of silence after which a comment is sent: proxies close what is silent, and who went away is noticed."""
+"""Seconds of silence after which a sign of life is sent: proxies close what is silent, and who went away is noticed."""
 STALLED: Final = 10.0
 """Seconds that one may take to take in what was sent."""
 LASTS: Final = 600.0
 """Seconds until it ends."""
 _CHUNK: Final = 1 << 16
 """Bytes that are sent at a time: about as much is in memory for one who does not read."""
+_ALIVE: Final = b"event: alive\ndata: {}\n\n"
+"""No comment, of which browsers do not tell the page: it is to notice when nothing comes any more, too."""
 _HEADERS: Final = {
     "Content-Type": "text/event-stream; charset=utf-8",
     "Cache-Control": "no-store",
@@ -104,7 +106,7 @@ class Streams:
             for change in changes:
                 await self._send(response, change)
             if not changes and not await self._waited(version):
-                await self._send(response, b": still here\n\n")
+                await self._send(response, _ALIVE)
 
     async def _waited(self, version: int) -> bool:
         """Whether there was news before it was time for a sign of life."""
