@@ -36,6 +36,7 @@ class Secret:
     """A checker that can be told what to say."""
 
     def __init__(self, secret: str, *, bearer: bool = False) -> None:
+        self.name = f"the one who knows {secret}"
         self.secret = secret
         self.bearer = bearer
         self.asked = 0
@@ -401,7 +402,9 @@ class TestWrong:
             assert [(each["log_level"], each["error"]) for each in logs] == [("warning", "connection refused")]
             assert ask.series.refused._value.get() == 0
             secret.away = False
-            assert (await ask("/api/v1/state", headers=cookie(session))).status == 200
+            with capture_logs() as logs:
+                assert (await ask("/api/v1/state", headers=cookie(session))).status == 200
+            assert [(each["log_level"], each["faults"]) for each in logs] == [("info", {"NoAnswerError": 4})]
 
         serve(scenario, door=guarded(secret))
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 class Checker(Protocol):
     """Who knows whether a credential is right."""
 
+    name: str
+    """For the log."""
     bearer: bool
     """Whether it may be shown with every request, and not only at the login."""
 
@@ -27,6 +29,7 @@ class SecretFile:
 
     def __init__(self, path: Path, *, bearer: bool) -> None:
         """Raises `ConfigError` where there is nothing in it that somebody could show."""
+        self.name = str(path)
         self.bearer = bearer
         self._path = path
         secret = self._secret()

@@ -47,6 +47,7 @@ SLOW: Final = 1.0
 SUSPECTS_MAX: Final = 10
 """Credentials that are looked at, or served their time, at once, of those that nobody knows."""
 SESSIONS_MAX: Final = 1000
+_UNTOLD: Final = "whether a credential is right cannot be told"
 SESSION: Final = 12 * 3600.0
 """Seconds that a session lasts."""
 
@@ -189,17 +190,19 @@ class GuardedDoor:
         """Whether any checker accepts it. Raises `KubeError` where none does, and one of them cannot tell."""
         trouble: KubeError | None = None
         for checker in self._checkers:
+            if not (login or checker.bearer):
+                continue
             try:
-                if (login or checker.bearer) and await checker.accepts(credential):
-                    return True
+                right = await checker.accepts(credential)
             except KubeError as error:
-                trouble = error
+                trouble, kind = error, type(error).__name__
+                self._complaints.make(_UNTOLD, kind=kind, error=error, subject=checker.name)
+                continue
+            self._complaints.settle("whether a credential is right can be told again", subject=checker.name)
+            if right:
+                return True
         if trouble is not None:
-            self._complaints.make(
-                "whether a credential is right cannot be told", kind=type(trouble).__name__, error=trouble
-            )
             raise trouble
-        self._complaints.settle("whether a credential is right can be told again")
         return False
 
 

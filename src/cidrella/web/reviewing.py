@@ -53,6 +53,7 @@ class _AccessReview(Struct):
 class Reviewer:
     """Asks the API server."""
 
+    name = "TokenReview"
     bearer = True
 
     def __init__(self, client: Client, *, clock: Callable[[], float] = time.monotonic) -> None:
