@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import resource
 import ssl
 from typing import TYPE_CHECKING
 
@@ -39,3 +40,20 @@ def test_what_only_the_event_loop_knows(
     assert run_loop(main, "a test") == 0
     lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
     assert [line["event"].splitlines()[0] for line in lines if line["level"] == "error"] == logged
+
+
+def test_as_many_files_as_may_be() -> None:
+    """O6: what a shell or a container allows at first is no bound on those who connect."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    found: list[int] = []
+
+    async def main(_: Lifetime) -> int:
+        found.append(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+        return 0
+
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard - 1, hard))
+    try:
+        assert run_loop(main, "a test") == 0
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert found == [hard]
