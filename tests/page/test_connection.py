@@ -28,6 +28,13 @@ NOTHING_LATE = """
     const { setTimeout } = window;
     window.setTimeout = (job, pause) => (pause < 2500 ? setTimeout(job, pause) : 1);
 """
+LATER = "() => { const { now } = Date; let late = 0; Date.now = () => now() + (late += 1_000); }"
+"""At each look at the clock, it is later."""
+LOOKS = """
+    const { setInterval } = window;
+    window.looks = 0;
+    window.setInterval = (job, pause) => setInterval(() => { window.looks++; job(); }, pause / 20);
+"""
 TOLD = """() => {
     window.told = [];
     const word = document.getElementById("link-word");
@@ -98,19 +105,23 @@ def test_an_end_is_no_loss(viewer: Viewer, site: Site) -> None:
 
 def test_silence(viewer: Viewer, site: Site) -> None:
     """A connection that went without a word, as while a laptop slept, is known by its silence, and begun anew."""
-    site.streams.heartbeat = 0.05
-    page = with_script(viewer, site.url, "window.alive = 0;")
-    page.evaluate("""() => {
-        const source = new EventSource("api/v1/stream");
-        source.addEventListener("alive", () => { source.close(); window.alive++; });
-    }""")
-    wait_until(page, "window.alive > 0")
-    expect(page.locator("#link-word")).to_have_text("Live")
     site.streams.heartbeat = 3600
+    page = viewer.look(site.url)
     asked = count(page, "/api/v1/state")
     page.evaluate("() => { const { now } = Date; Date.now = () => now() + 3_600_000; }")
     wait_for(page, asked, 1)
     expect(page.locator("#link-word")).to_have_text("Live")
+
+
+def test_signs_of_life(viewer: Viewer, site: Site) -> None:
+    """Where nothing happens but that the server says so, it is not silent, and nothing is begun anew."""
+    site.streams.heartbeat = 0.05
+    page = with_script(viewer, site.url, LOOKS)
+    expect(page.locator("#link-word")).to_have_text("Live")
+    asked = count(page, "/api/v1/state")
+    page.evaluate(LATER)
+    wait_until(page, "before => window.looks > before + 90", page.evaluate("window.looks"))
+    assert asked == []
 
 
 def test_many_tabs(viewer: Viewer, site: Site) -> None:

@@ -19,7 +19,6 @@ export class Feed {
     this.source = null;
     this.opened = 0; // when the stream was last opened, by the clock of the page
     this.heard = 0; // when the server last said something, by the clock on the wall: that goes on while a laptop sleeps
-    this.lively = false; // the server is one that says something though nothing happens
     this.losing = null;
     this.next = null;
     this.paused = false;
@@ -62,10 +61,7 @@ export class Feed {
       this.hear();
       this.handlers.change(JSON.parse(event.data));
     });
-    source.addEventListener("alive", () => {
-      this.hear();
-      this.lively = true;
-    });
+    source.addEventListener("alive", () => this.hear());
     source.addEventListener("reload", () => {
       source.close();
       this.again();
@@ -121,7 +117,7 @@ export class Feed {
   /** A connection that went without a word, as they do while a laptop sleeps, is known by its silence. */
   watch() {
     setInterval(() => {
-      if (!this.source || !this.lively || Date.now() - this.heard < SILENT) return;
+      if (!this.source || Date.now() - this.heard < SILENT) return;
       this.stop();
       this.lose();
       this.again();
