@@ -47,7 +47,7 @@ class Around:
         finally:
             self.followed_now = False
 
-    def look(self, news: News) -> None:
+    async def look(self, news: News) -> None:
         news.service_ranges = []
         if self.fail:
             raise RuntimeError("out of luck")
@@ -415,23 +415,44 @@ class TestForecasts:
 
         play(scenario, POOL)
 
-    def test_pools_that_go(self) -> None:
-        """One that gives nothing any more does not run out; nothing is kept of one that is gone."""
+    def test_pools_that_give_nothing(self) -> None:
+        """One that is full, or going, does not run out, whatever was said before; nothing is kept of what is gone."""
 
         async def scenario(scene: Scene) -> None:
-            for name in ("a", "b", "c"):
+            for number in range(3):
                 scene.lookout.sample()
                 scene.wait(600)
-                give(scene.world.books, node(name))
+                give(scene.world.books, node(f"n{number}"))
             scene.lookout.sample()
-            assert scene.lookout._forecasts.keys() == {"p"}
-            scene.world.books.change_pool(replace(POOL, terminating=True))
-            scene.lookout.sample()
-            assert scene.lookout._forecasts == {}
-            assert len(scene.lookout._courses) == 1
+            (pool,) = (await scene.look())["pools"]
+            assert pool["forecast"]["text"] == "full in about 10 minutes at 6 blocks an hour"
+            give(scene.world.books, node("last"))
+            (pool,) = (await scene.look())["pools"]
+            assert (pool["state"], pool["forecast"]["text"]) == ("full", "")
+            scene.world.books.forget("last")
+            scene.world.books.change_pool(replace(tiny, terminating=True))
+            (pool,) = (await scene.look())["pools"]
+            assert (pool["state"], pool["forecast"]["text"]) == ("terminating", "")
             scene.world.books.remove_pool("p")
+            scene.wait(60)
             scene.lookout.sample()
-            assert scene.lookout._courses == {}
+            assert (scene.lookout._courses, scene.lookout._forecasts) == ({}, {})
+
+        tiny = spec("p", "10.0.0.0/22 /24")
+        play(scenario, tiny)
+
+    def test_they_do_not_change_all_the_time(self) -> None:
+        """Who follows a thousand pools that fill is not told of all of them every few seconds."""
+
+        async def scenario(scene: Scene) -> None:
+            told = set()
+            for second in range(0, 1200, 10):
+                if second % 100 == 0:
+                    give(scene.world.books, node(f"n{second}"))
+                scene.lookout.sample()
+                told.add(scene.lookout._forecasts.get("p"))
+                scene.wait(10)
+            assert 5 < len(told) <= 20
 
         play(scenario, POOL)
 

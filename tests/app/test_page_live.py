@@ -143,17 +143,41 @@ def test_services() -> None:
             web = SeenService("default/web", "u", "ClusterIP", ("10.96.0.9",))
             around._services_changed([Change(None, web)])
             for _ in range(2):
-                around.look(news := News())
+                await around.look(news := News())
                 board.post(news)
             state = json.loads(board.state())
             assert [(each["address"], each["holder"]) for each in state["services"]] == [("10.96.0.9", "default/web")]
             assert state["serviceRanges"][0]["static"]["used"] == 1
             assert around.remarks == ["ServiceCIDR kubernetes cannot be read: 'x' is no CIDR"]
             around._services_changed([Change(web, None)])
-            around.look(news := News())
+            await around.look(news := News())
             board.post(news)
             state = json.loads(board.state())
             assert (state["services"], state["serviceRanges"][0]["static"]["used"]) == ([], 0)
+
+    asyncio.run(scenario())
+
+
+def test_thousands_of_services() -> None:
+    """Others have their turn while they are looked at; then all of them are there, and what came meanwhile."""
+
+    async def scenario() -> None:
+        async with Client(Access(NOBODY)) as client:
+            around = Surroundings(client, World().insight)
+            many = [
+                SeenService(f"default/s{number}", "u", "ClusterIP", (f"10.96.{number >> 8}.{number & 255}",))
+                for number in range(2000)
+            ]
+            around._services_changed([Change(None, each) for each in many])
+            looking = asyncio.ensure_future(around.look(news := News()))
+            for _ in range(3):
+                await asyncio.sleep(0)
+            assert not looking.done()
+            around._services_changed([Change(many[0], None)])
+            await looking
+            shown = {each.address for each in news.services} - {*news.services_gone}
+            await around.look(later := News())
+            assert len(shown.difference(later.services_gone)) == 1999
 
     asyncio.run(scenario())
 
@@ -192,7 +216,7 @@ def test_what_cannot_be_listed() -> None:
                 services, events = around.remarks
                 assert services.startswith("Services are not shown: /api/v1/services")
                 assert events.startswith("Events are not shown: ")
-                around.look(news := News())
+                await around.look(news := News())
                 assert (news.services, news.service_ranges, news.events) == ([], [], [])
             assert around.remarks == []
 
@@ -240,12 +264,12 @@ def test_nothing_is_followed_while_nobody_looks(url: str) -> None:
             assert asked == []
             for _ in range(2):
                 async with around.followed():
-                    around.look(news := News())
+                    await around.look(news := News())
                     assert [each.note for each in news.events] == [MARKUP]
                 assert asked.count("list") == 2
                 asked.clear()
                 assert not any("Reflector" in repr(task) for task in asyncio.all_tasks())
-                around.look(news := News())
+                await around.look(news := News())
                 assert news.events == []
 
     asyncio.run(scenario())

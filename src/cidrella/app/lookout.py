@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from cidrella.app.page_rows import SERVED, Stood, explanation, node_row, pool_row, range_rows
+from cidrella.app.page_rows import NO_FORECAST, SERVED, Stood, explanation, node_row, pool_row, range_rows
 from cidrella.core.prefix import Prefix, PrefixError
 from cidrella.web import api
 from cidrella.web.board import LAST, News
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from cidrella.app.surroundings import Surroundings
     from cidrella.controller.insight import Insight
     from cidrella.core.decision import Node
-    from cidrella.core.pool import Pool
+    from cidrella.core.pool import Pool, PoolRange
     from cidrella.kube.reflector import Change
     from cidrella.web.board import Board
 
@@ -42,6 +42,8 @@ PERIOD: Final = 0.25
 """Seconds between two rounds."""
 SAMPLING: Final = 10.0
 """Seconds between two looks at how many blocks are free."""
+FORECASTING: Final = 60.0
+"""Seconds between two forecasts. They change all the time, and with each a pool's row, for everybody who follows."""
 PIECE: Final = 100
 """Nodes that are looked at without letting others have their turn: some milliseconds."""
 IN_TURN: Final = 250
@@ -49,7 +51,6 @@ IN_TURN: Final = 250
 _AGAIN: Final = 5.0
 """Seconds to wait after something went wrong."""
 
-_NO_FORECAST: Final = api.Forecast()
 _log = structlog.get_logger()
 
 
@@ -73,8 +74,9 @@ class Lookout:
         self._facts = facts
         self._clock = clock
         self._pace = pace
-        self._courses: dict[tuple[str, Prefix, int], Course] = {}
+        self._courses: dict[tuple[str, tuple[PoolRange, ...]], list[Course]] = {}
         self._forecasts: dict[str, api.Forecast] = {}
+        self._forecast_at = float("-inf")
         self._recent: deque[api.Allocation] = deque(maxlen=LAST)
         self._stood: dict[str, Stood] = {}
         self._begin()
@@ -147,25 +149,24 @@ class Lookout:
             await asyncio.sleep(SAMPLING)
 
     def sample(self) -> None:
-        """Note how many blocks are free, and work out when there will be none. O(pools).
+        """Note how many blocks are free, and now and then, work out when there will be none. O(pools).
 
         Before everything is listed, there are nodes whose blocks seem to be free.
         """
         if not self._insight.listed():
             return
         now, date = self._pace(), self._clock()
-        courses: dict[tuple[str, Prefix, int], Course] = {}
-        forecasts: dict[str, api.Forecast] = {}
+        courses: dict[tuple[str, tuple[PoolRange, ...]], list[Course]] = {}
         for pool in self._insight.books.pools.values():
-            own = []
-            for view in pool.views:
-                key = pool.name, view.block_range, view.length
-                course = courses[key] = self._courses.get(key) or Course()
+            key = pool.name, pool.spec.ranges
+            own = courses[key] = self._courses.get(key) or [Course() for _ in pool.views]
+            for course, view in zip(own, pool.views, strict=True):
                 course.note(now, view.free)
-                own.append(course)
-            if pool.spec.gives and (found := forecast(own, now, date)) != _NO_FORECAST:
-                forecasts[pool.name] = found
-        self._courses, self._forecasts = courses, forecasts
+        self._courses = courses
+        if now - self._forecast_at >= FORECASTING:
+            self._forecast_at = now
+            found = {name: forecast(own, now, date) for (name, _), own in courses.items()}
+            self._forecasts = {name: each for name, each in found.items() if each != NO_FORECAST}
 
     # The board
 
@@ -187,7 +188,7 @@ class Lookout:
         if self._insight.listed():
             news.nodes, news.nodes_gone = await self._look_at_nodes()
             self._look_at_pools(news)
-            self._surroundings.look(news)
+            await self._surroundings.look(news)
             news.allocations, self._fresh = list(self._fresh), deque(maxlen=LAST)
         self._board.post(news)
 
@@ -232,7 +233,7 @@ class Lookout:
             basis = self._basis(pool)
             if self._pools.get(name) != basis:
                 self._pools[name] = basis
-                rows.append(pool_row(insight, pool, self._forecasts.get(name, _NO_FORECAST)))
+                rows.append(pool_row(insight, pool, self._forecasts.get(name, NO_FORECAST)))
         news.pools = rows
         news.pools_gone = [name for name in self._pools if name not in pools]
         for name in news.pools_gone:

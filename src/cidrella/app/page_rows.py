@@ -29,6 +29,7 @@ STATES: Final = {
     Outcome.INVALID: "unreadable",
 }
 SERVED: Final = STATES[Outcome.KEPT]
+NO_FORECAST: Final = api.Forecast()
 _UNGUARDED: Final = "It has yet to get its finalizer, and gives nothing before."
 
 
@@ -90,7 +91,7 @@ def explanation(insight: Insight, name: str, now: str, before: Stood | None) -> 
 
 
 def pool_row(insight: Insight, pool: Pool, forecast: api.Forecast) -> api.Pool:
-    """A pool as it stands."""
+    """A pool as it stands. A forecast is for one that gives, and has something to give."""
     usage = insight.books.usage(pool)
     seen = insight.pools.get(pool.name)
     return api.Pool(
@@ -112,7 +113,7 @@ def pool_row(insight: Insight, pool: Pool, forecast: api.Forecast) -> api.Pool:
         ],
         nodes=len(usage.nodes),
         utilisation=max((round(1 - view.free / view.capacity, 6) for view in pool.views), default=0.0),
-        forecast=forecast,
+        forecast=forecast if _pool_state(pool) == "active" else NO_FORECAST,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from cidrella.app.page_rows import clamp
@@ -54,12 +55,17 @@ class Seats:
         """What is the matter with ranges, beside those that are shown."""
         return self._ranges.warnings
 
-    def take(self) -> tuple[list[api.Service], list[str]]:
-        """The rows that changed, and the addresses that nobody has any more."""
-        touched, self._touched = self._touched, {}
+    @property
+    def touched(self) -> bool:
+        """Whether there is something to take."""
+        return bool(self._touched)
+
+    def take(self, most: int | None = None) -> tuple[list[api.Service], list[str]]:
+        """The rows that changed, so many at most, and the addresses that nobody has any more."""
         rows: list[api.Service] = []
         gone: list[str] = []
-        for address in touched:
+        for address in list(islice(self._touched, most)):
+            del self._touched[address]
             if (before := self._rows.pop(address, None)) is not None:
                 self._used[before.range, before.band] -= 1
             if address in self._holders:

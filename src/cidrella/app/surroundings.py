@@ -7,6 +7,7 @@ may not be listed, the page says so, and goes without.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,6 +32,8 @@ _PATIENCE: Final = 1.0
 """Seconds that one who looks waits for them to be listed; longer, and the page is shown without."""
 _LOOK: Final = 0.02
 """Seconds between two looks at whether they are."""
+_PIECE: Final = 200
+"""Services that are looked at without letting others have their turn: some milliseconds."""
 _ALWAYS: Final = ReflectorSettings(absence=Absence.NEVER)
 
 
@@ -44,6 +47,8 @@ class Surroundings:
 
     def _forget(self) -> None:
         self._seats = Seats()
+        self._unseated: deque[Change[SeenService]] = deque()
+        """What became of Services, to be looked at."""
         self._cidrs: tuple[object, ...] | None = None
         self._told: dict[str, api.Event] = {}
         self._reflectors: dict[str, Reflector[Any]] = {}
@@ -75,20 +80,28 @@ class Surroundings:
         """What cannot be shown, or may not be true any more, and why."""
         return [*filter(None, (_remark(*each) for each in self._reflectors.items())), *self._seats.warnings]
 
-    def look(self, news: News) -> None:
-        """What changed."""
+    async def look(self, news: News) -> None:
+        """What changed, found in small pieces: there may be ten thousand Services."""
         told, self._told = self._told, {}
         news.events = sorted(told.values(), key=lambda each: (each.time, each.id))[-LAST:]
         cidrs = tuple(self._insight.service_ranges.values())
         if cidrs != self._cidrs:
             self._cidrs = cidrs
             self._seats.set_ranges(self._insight.flags.service_ranges, cidrs)
-        news.services, news.services_gone = self._seats.take()
+        services: list[api.Service] = []
+        gone: list[str] = []
+        while self._unseated or self._seats.touched:
+            for _ in range(min(_PIECE, len(self._unseated))):
+                self._seats.change(*self._unseated.popleft())
+            rows, left = self._seats.take(_PIECE)
+            services += rows
+            gone += left
+            await asyncio.sleep(0)
+        news.services, news.services_gone = services, gone
         news.service_ranges = self._seats.ranges()
 
     def _services_changed(self, changes: list[Change[SeenService]]) -> None:
-        for change in changes:
-            self._seats.change(*change)
+        self._unseated.extend(changes)
 
     def _events_changed(self, changes: list[Change[SeenEvent]]) -> None:
         self._told |= {new.row.id: new.row for _, new in changes if new is not None and new.row is not None}
