@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import resource
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import structlog
 
 from cidrella.app.lifetime import FAILED, Lifetime, ToldError
 from cidrella.app.logs import set_up_logs
+from cidrella.kube.descriptors import allow_most
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
@@ -56,20 +56,13 @@ def run_loop(main: Callable[[Lifetime], Coroutine[object, object, int]], what: s
     """Run `main` on an event loop of its own, and return the exit code: 0 or 1, as it says itself."""
     # A request makes hundreds of short-lived objects, and few cycles among them: Python looks for those far too often.
     gc.set_threshold(5_000, 20, 50)
-    _allow_files()
+    allow_most()
     with Lifetime(what=what) as lifetime, asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.get_loop().set_exception_handler(_tell)
         try:
             return runner.run(main(lifetime))
         except ToldError:
             return FAILED
-
-
-def _allow_files() -> None:
-    """As many open files as the process may have, as programs in Go have them: everybody who connects is one."""
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    with suppress(ValueError, OSError):  # some systems allow less than they say
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _tell(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import resource
 import socket
-import sys
 from typing import TYPE_CHECKING, Final, Self
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from cidrella.kube.bounds import Connections
+from cidrella.kube.descriptors import open_files_max
 
 if TYPE_CHECKING:
     import ssl
@@ -58,7 +57,8 @@ class Listener:
         self._host = host or None
         self._port = port
         self._context = context
-        self._connections = Connections(min(CONNECTIONS_MAX, _open_files() // 2), HEAD, on_stalled)
+        # Half of the files, for the API server has to be reached as well.
+        self._connections = Connections(min(CONNECTIONS_MAX, open_files_max() // 2), HEAD, on_stalled)
         self._listening: asyncio.Server | None = None
         self._runner = web.AppRunner(
             app,
@@ -116,12 +116,6 @@ class Listener:
 async def _without_server(_: web.Request, response: web.StreamResponse) -> None:
     """Tell nobody which library of which version answers."""
     response.headers.popall("Server", None)
-
-
-def _open_files() -> int:
-    """How many files the process may have open. Half are for those who connect: it has to reach the API server, too."""
-    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return sys.maxsize if limit == resource.RLIM_INFINITY else limit
 
 
 def _drop_who_stalls(server: asyncio.Server) -> None:
