@@ -516,6 +516,21 @@ def test_whatever_goes_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     play(scenario, POOL)
 
 
+def test_the_controller_is_not_disturbed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever goes wrong with what it tells of nodes is logged, and found out about when it is their turn."""
+
+    async def scenario(scene: Scene) -> None:
+        await scene.look()
+        monkeypatch.setattr(scene.lookout, "_note", None)
+        with capture_logs() as logs:
+            scene.change(None, node("a"))
+            scene.change(node("a"), node("a", has="10.0.0.0/24"))
+        assert [line["event"] for line in logs] == ["the page missed what became of some nodes"]
+        assert states(await scene.look(2)) == {"a": "served"}
+
+    play(scenario, POOL)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_walk(seed: int) -> None:
     """Whatever happens to nodes, pools and ranges, after some rounds the board says what the books say."""

@@ -92,7 +92,13 @@ class Lookout:
         self._ranges: tuple[object, ...] | None = None
 
     def nodes_changed(self, changes: Iterable[Change[Node]]) -> None:
-        """Take note of what became of nodes. Never raises."""
+        """Take note of what became of nodes. Never raises: the controller tells, and has other things to do."""
+        try:
+            self._take_note(changes)
+        except Exception:
+            _log.exception("the page missed what became of some nodes")  # until it is their turn to be looked at
+
+    def _take_note(self, changes: Iterable[Change[Node]]) -> None:
         fresh, looked_at = Stood("", self._now()), self._board.looked_at
         for old, new in changes:
             node = new or old
