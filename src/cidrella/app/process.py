@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     L = TypeVar("L", bound=Listener)
 
 WRONG_INPUT: Final = 2
+_CLOSED: Final = "the handler is closed"
+"""What uvloop says of a connection that it has closed itself."""
 
 _log = structlog.get_logger()
 
@@ -68,12 +70,12 @@ def run_loop(main: Callable[[Lifetime], Coroutine[object, object, int]], what: s
 def _tell(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """Log what the event loop has nobody else to tell.
 
-    That a connection broke is told to whoever uses it. uvloop also logs it as an error, with a traceback, if TLS broke:
-    as it does when one side ends a watch while the other is sending.
+    A connection that is given up while its TLS handshake comes to an end, as at the end of a process, is closed by
+    uvloop under its own feet: it goes on to send, and calls that a fatal error. Nobody misses what it would have sent.
     """
     error = context.get("exception")
-    if isinstance(error, OSError) and "transport" in context:
-        _log.debug("a connection broke", error=str(error))
+    if isinstance(error, RuntimeError) and _CLOSED in str(error) and "transport" in context:
+        _log.debug("a connection was closed in the middle of its handshake", error=str(error))
     else:
         loop.default_exception_handler(context)
 
