@@ -144,6 +144,22 @@ def test_what_comes_later(viewer: Viewer, serve: Callable[..., Site]) -> None:
     assert_unharmed(page)
 
 
+def test_from_right_to_left(viewer: Viewer, serve: Callable[..., Site]) -> None:
+    """What is written from right to left turns itself around, and nothing beside it."""
+    serving = serve(showcase())
+    page = viewer.look(serving.url)
+    event = api.Event(
+        id="x", time="2999-01-01T00:00:00Z", type="Normal", reason="Told", kind="\u202eodd", name="b", note="", count=2
+    )
+    serving.post(News(events=[event]))
+    entry = page.locator(".entry").first
+    expect(entry).to_contain_text("(2 times)")
+    places = [entry.locator(each).bounding_box() for each in ("bdi:nth-of-type(1)", "bdi:nth-of-type(2)", ".under")]
+    lefts = [each["x"] for each in places if each]
+    assert lefts == sorted(lefts)
+    assert len(lefts) == 3
+
+
 def test_would_be_seen(viewer: Viewer, site: Site) -> None:
     """That nothing was harmed says something: the same text as markup makes an element, though it may run nothing."""
     page = viewer.look(site.url)

@@ -49,13 +49,15 @@ export class ActivityView {
 
   event({ type, reason, kind, name, note, count }) {
     const about =
-      kind === "Node" ? linkButton(name, () => this.go({ kind: "node", name, at: "" }), "go") : `${kind} ${name}`;
+      kind === "Node"
+        ? [linkButton(name, () => this.go({ kind: "node", name, at: "" }), "go")]
+        : [h("bdi", {}, kind), " ", h("bdi", {}, name)];
     return h(
       "p",
       {},
       h("span", { class: type === "Warning" ? "tag waiting" : "tag" }, reason),
       " ",
-      about,
+      ...about,
       count > 1 ? h("span", { class: "under" }, ` (${count} times)`) : null,
       h("span", { class: "note" }, note),
     );

@@ -97,7 +97,7 @@ function stack(sections, x, width, height) {
   for (let columns = 1; columns <= Math.max(most, 2); columns += Math.ceil(columns / 16)) {
     const packed = sections.map((section) => pack(section.tiles, columns));
     const rows = packed.reduce((sum, each) => sum + each.rows, 0);
-    let unit = width / columns;
+    let unit = widest(width, columns);
     let step = room / rows;
     if (unit < step * TALLEST) step = unit / TALLEST;
     else unit = Math.min(unit, step * FLATTEST);
@@ -111,6 +111,12 @@ function stack(sections, x, width, height) {
     section.tiles.forEach((tile, index) => put(tile, places[index], best, x, y + HEADING));
     y += HEADING + rows * best.step + SECTION_GAP;
   });
+}
+
+/** The width of a column with the gap after it; after the last there is none. */
+function widest(width, columns) {
+  const unit = (width + GAP_MAX) / columns;
+  return GAP * unit >= GAP_MAX ? unit : width / (columns - GAP);
 }
 
 /** The cells that tiles take in a grid of columns: each the first that is free, from the top, large ones first. */
