@@ -70,12 +70,12 @@ def run_loop(main: Callable[[Lifetime], Coroutine[object, object, int]], what: s
 def _tell(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """Log what the event loop has nobody else to tell.
 
-    A connection that is given up while its TLS handshake comes to an end, as at the end of a process, is closed by
-    uvloop under its own feet: it goes on to send, and calls that a fatal error. Nobody misses what it would have sent.
+    Where a TLS connection is given up early, as when a process ends that has just begun, uvloop at times closes it and
+    then goes on to send, which it calls a fatal error. Nobody misses what it would have sent.
     """
     error = context.get("exception")
     if isinstance(error, RuntimeError) and _CLOSED in str(error) and "transport" in context:
-        _log.debug("a connection was closed in the middle of its handshake", error=str(error))
+        _log.debug("a connection was closed early", error=str(error))
     else:
         loop.default_exception_handler(context)
 
