@@ -71,6 +71,14 @@ def test_whose_it_is_and_what_that_one_may() -> None:
     }
 
 
+@pytest.mark.parametrize("token", ["", "\udcff\udcfe"])
+def test_what_is_no_token(token: str) -> None:
+    """Nobody is asked about nothing, nor about bytes that are no text."""
+    api = Api()
+    assert not accepts(reviewer(api), token)
+    assert api.asked == []
+
+
 def test_a_user_without_a_name() -> None:
     """One who is nobody is not asked about: nobody in particular may be allowed much."""
     api = Api()

@@ -64,7 +64,12 @@ class Reviewer:
 
     async def accepts(self, credential: str) -> bool:
         """Whether the bearer may list nodes. Raises `KubeError`."""
-        digest = hashlib.sha256(credential.encode("utf-8", "replace")).digest()
+        try:
+            digest = hashlib.sha256(credential.encode()).digest()
+        except UnicodeEncodeError:  # bytes that are no text come as surrogates
+            return False
+        if not credential:
+            return False
         answer, until = self._known.get(digest, (False, float("-inf")))
         if self._clock() < until:
             return answer
