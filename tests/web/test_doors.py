@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from contextlib import asynccontextmanager
 from http.cookies import SimpleCookie
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -21,7 +23,6 @@ from tests.web.samples import Answer, Asker, serve, until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
-    from pathlib import Path
 
     from cidrella.web.board import Board
     from cidrella.web.doors import Door
@@ -538,6 +539,32 @@ class TestSecretFile:
         file.unlink()
         with pytest.raises(ConfigError):
             asyncio.run(secret.accepts("newer"))
+
+    def test_the_output_of_a_command(self) -> None:
+        """What a shell hands over as a pipe is read once, and stays."""
+        ours, theirs = os.pipe()
+        os.write(theirs, b"sesame\n")
+        os.close(theirs)
+        try:
+            secret = SecretFile(Path(f"/dev/fd/{ours}"), bearer=True)
+        finally:
+            os.close(ours)
+        assert [asyncio.run(secret.accepts(text)) for text in ("sesame", "sesame", "", "x")] == [
+            True,
+            True,
+            False,
+            False,
+        ]
+
+    def test_bytes_that_are_no_text(self, tmp_path: Path) -> None:
+        """They stand for nothing else: not for a question mark, either."""
+        (tmp_path / "secret").write_text("what?")
+        secret = SecretFile(tmp_path / "secret", bearer=True)
+        assert [asyncio.run(secret.accepts(text)) for text in ("what?", "what\udcff", "what\ud800")] == [
+            True,
+            False,
+            False,
+        ]
 
     def test_one_that_nobody_could_type(self, tmp_path: Path) -> None:
         """It is told at the start."""

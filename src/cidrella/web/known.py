@@ -34,4 +34,4 @@ class Known:
 
 
 def _hashed(credential: str) -> bytes:
-    return hashlib.sha256(credential.encode("utf-8", "replace")).digest()
+    return hashlib.sha256(credential.encode("utf-8", "surrogatepass")).digest()
