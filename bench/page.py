@@ -62,6 +62,7 @@ class Viewer:
         self.told: dict[int, int] = {}
         """What each version said, as a hash."""
         self.bytes = 0
+        self._event = b""
 
     async def follow(self, session: aiohttp.ClientSession, url: str) -> None:
         """Read until cancelled; a stream that ends is taken up again. Who has to load everything anew raises."""
@@ -73,11 +74,13 @@ class Viewer:
 
     def _take(self, line: bytes) -> None:
         self.bytes += len(line)
-        if line.startswith(b"id: "):
+        if line.startswith(b"event: "):
+            self._event = line[7:].strip()
+            if self._event == b"reload":
+                raise RuntimeError("it was left behind")
+        elif line.startswith(b"id: "):
             self.versions.append(int(line[4:]))
-        elif line.startswith(b"event: reload"):
-            raise RuntimeError("it was left behind")
-        elif line.startswith(b"data: "):
+        elif line.startswith(b"data: ") and self._event == b"change":
             self.told[self.versions[-1]] = hash(line)
 
 

@@ -30,20 +30,25 @@ def test_gaps() -> None:
     assert gaps([5, 7, 8, 11]) == 3
 
 
+def tell(viewer: Viewer, text: bytes) -> None:
+    for line in text.splitlines(keepends=True):
+        viewer._take(line)
+
+
 def test_contradictions() -> None:
     """Whoever was told something else of the same version is found out; who came later or left earlier is not."""
     viewers = [Viewer() for _ in range(3)]
     for viewer, versions in zip(viewers, ((1, 2, 3), (2, 3), (1, 2)), strict=True):
+        tell(viewer, b"event: alive\ndata: {}\n")
         for version in versions:
-            viewer._take(b"id: %d\n" % version)
-            viewer._take(b"data: %d\n" % version)
+            tell(viewer, b"event: change\nid: %d\ndata: %d\n" % (version, version))
+    tell(viewers[0], b"event: alive\ndata: {}\n")
     assert contradictions(viewers) == 0
-    assert (viewers[0].versions, viewers[0].bytes) == ([1, 2, 3], 42)
-    viewers[2]._take(b"id: 3\n")
-    viewers[2]._take(b"data: else\n")
+    assert (viewers[0].versions, viewers[0].bytes) == ([1, 2, 3], 2 * 23 + 3 * 28)
+    tell(viewers[2], b"event: change\nid: 3\ndata: else\n")
     assert contradictions(viewers) == 1
     with pytest.raises(RuntimeError):
-        viewers[0]._take(b"event: reload\n")
+        tell(viewers[0], b"event: reload\n")
 
 
 def test_memory() -> None:

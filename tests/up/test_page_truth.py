@@ -109,9 +109,12 @@ class Reader(Copy):
         while True:
             since = self.state["version"]
             async with self._session.get(f"{self._url}/api/v1/stream?since={since}") as response:
+                event = b""
                 async for line in response.content:
-                    assert not line.startswith(b"event: reload")
-                    if line.startswith(b"data: "):
+                    if line.startswith(b"event: "):
+                        event = line[7:].strip()
+                        assert event != b"reload"
+                    elif line.startswith(b"data: ") and event == b"change":
                         self.apply(json.loads(line[6:]))
 
 
