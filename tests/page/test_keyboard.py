@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from msgspec.structs import replace
 from playwright.sync_api import expect
 
 from cidrella.web.board import News
 from tests.page.site import Site
 from tests.page.viewer import PATIENCE, chosen, search, wait_until
-from tests.page.worlds import PoolPlan, showcase
+from tests.page.worlds import PoolPlan, facts, of_plans, showcase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -258,6 +259,14 @@ class TestAxe:
         page.keyboard.press("Enter")
         page.get_by_role("button", name="Which pools apply, and why").click()
         page.locator(".verdicts").first.wait_for(timeout=PATIENCE)
+        assert self.problems(page) == []
+
+    @pytest.mark.parametrize("scheme", ["light", "dark"])
+    def test_a_bad_day(self, viewer: Viewer, serve: Callable[..., Site], scheme: str) -> None:
+        """A replica that is not ready, with remarks, and no range, pool or node."""
+        unready = replace(facts("north"), missing=["nodes are not listed yet"], remarks=["Services are not shown: 403"])
+        page = viewer.look(serve(replace(of_plans([]), cluster=unready)).url, color_scheme=scheme)
+        expect(page.locator("#remarks")).to_be_visible()
         assert self.problems(page) == []
 
     def test_would_find_one(self, page: Page) -> None:

@@ -145,6 +145,17 @@ def test_not_ready_and_not_leading(viewer: Viewer, site: Site) -> None:
     expect(page.locator("#role")).to_have_text("this replica looks on")
 
 
+def test_remarks(viewer: Viewer, site: Site) -> None:
+    """What cannot be shown is said at the top, whichever table is open, a line for each reason."""
+    page = viewer.look(site.url)
+    expect(page.locator("#remarks")).to_be_hidden()
+    remarks = ["Services are not shown: 403", "Events may have changed since they were seen: 500"]
+    site.post(News(cluster=msgspec.structs.replace(facts("planned"), remarks=remarks)))
+    expect(page.locator("#remarks p")).to_have_text(remarks)
+    site.post(News(cluster=facts("planned")))
+    expect(page.locator("#remarks")).to_be_hidden()
+
+
 def test_comes_back(viewer: Viewer) -> None:
     """A server that goes is said to be gone; when there is one again, the page is as that says."""
     with Site(empty()) as first:

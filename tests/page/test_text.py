@@ -99,7 +99,7 @@ def assert_unharmed(page: Page) -> None:
 def test_everywhere(viewer: Viewer, site: Site) -> None:
     """In the head, the figures, the tables, the troubles, the activity: it is shown as it was written."""
     page = viewer.look(site.url)
-    for place in ("#cluster", "#not-ready", "#program", "#pools", "#troubles", "#entries"):
+    for place in ("#cluster", "#not-ready", "#remarks", "#program", "#pools", "#troubles", "#entries"):
         expect(page.locator(place)).to_contain_text(BAD)
     expect(page.locator("#troubles")).to_contain_text(f"podCIDRs cannot be read: {BAD}")
     expect(page.locator("#entries")).to_contain_text(f"note {BAD}")

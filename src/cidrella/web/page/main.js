@@ -4,7 +4,7 @@ import { ActivityView } from "./activity.js";
 import { growOlder } from "./ages.js";
 import { AttentionView } from "./attention.js";
 import { DetailsView } from "./details.js";
-import { byId, setText } from "./dom.js";
+import { byId, h, keyed, setText } from "./dom.js";
 import { Feed } from "./feed.js";
 import { beforeNextFrame } from "./frame.js";
 import { MapView } from "./map.js";
@@ -115,13 +115,20 @@ function show() {
 }
 
 function showCluster() {
-  const { name, leading, replica, program, missing } = store.cluster;
+  const { name, leading, replica, program, missing, remarks } = store.cluster;
   setText(byId("cluster"), name);
   setText(byId("role"), leading ? "this replica leads" : "this replica looks on");
   byId("role").title = replica;
   setText(byId("program"), program);
   byId("not-ready").hidden = !missing.length;
   setText(byId("not-ready"), missing.length ? `Not ready: ${missing.join("; ")}` : "");
+  byId("remarks").hidden = !remarks.length;
+  keyed(
+    byId("remarks"),
+    remarks,
+    (remark) => remark,
+    (remark) => h("p", {}, remark),
+  );
 }
 
 function showLink(word, text, stale = "") {

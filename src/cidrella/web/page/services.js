@@ -1,16 +1,15 @@
 // Service ranges with both bands, and who sits where.
 
 import { parsePrefix } from "./address.js";
-import { h, keyed, linkButton, setText } from "./dom.js";
+import { h, keyed, linkButton } from "./dom.js";
 import { PagedTable } from "./table.js";
 import { count, percent } from "./words.js";
 
 export class ServicesView {
   constructor(host, go) {
-    this.remarks = h("p", { class: "remark" });
     this.ranges = h("div", { class: "service-ranges" });
     const table = h("div");
-    host.append(this.remarks, this.ranges, table);
+    host.append(this.ranges, table);
     this.table = new PagedTable(table, {
       caption: "Addresses of Services",
       filterLabel: "Filter Services by name, address or band",
@@ -36,9 +35,6 @@ export class ServicesView {
   }
 
   show(store) {
-    const remarks = store.cluster?.remarks ?? [];
-    setText(this.remarks, remarks.join(" "));
-    this.remarks.hidden = !remarks.length;
     keyed(this.ranges, store.serviceRanges, (range) => range.range, rangeCard);
     this.table.show([...store.services.values()]);
   }
