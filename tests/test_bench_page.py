@@ -44,7 +44,7 @@ def test_contradictions() -> None:
             tell(viewer, b"event: change\nid: %d\ndata: %d\n" % (version, version))
     tell(viewers[0], b"event: alive\ndata: {}\n")
     assert contradictions(viewers) == 0
-    assert (viewers[0].versions, viewers[0].bytes) == ([1, 2, 3], 2 * 23 + 3 * 28)
+    assert (viewers[0].versions, viewers[0].bytes) == ([1, 2, 3], 2 * 22 + 3 * 28)
     tell(viewers[2], b"event: change\nid: 3\ndata: else\n")
     assert contradictions(viewers) == 1
     with pytest.raises(RuntimeError):
