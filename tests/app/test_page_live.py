@@ -41,6 +41,12 @@ def url(tmp_path: Path) -> Iterator[str]:
         yield api.url
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine may have a bad day."""
+    monkeypatch.setattr(surroundings, "_PATIENCE", 60.0)
+
+
 def pool(name: str, cidr: str) -> dict[str, Any]:
     return {
         "apiVersion": "networking.x-k8s.io/v1",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SERVICES_PATH = "/api/v1/namespaces/default/services"
-PATIENCE = 60.0
+PATIENCE = 180.0
 
 
 def pool(name: str, **spec: Any) -> dict[str, Any]:
