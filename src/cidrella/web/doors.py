@@ -47,9 +47,10 @@ SLOW: Final = 1.0
 SUSPECTS_MAX: Final = 10
 """Credentials that are looked at, or served their time, at once, of those that nobody knows."""
 SESSIONS_MAX: Final = 1000
-_UNTOLD: Final = "whether a credential is right cannot be told"
 SESSION: Final = 12 * 3600.0
 """Seconds that a session lasts."""
+_UNTOLD: Final = "whether a credential is right cannot be told"
+_TOLD_AGAIN: Final = "whether a credential is right can be told again"
 
 
 class Door(Protocol):
@@ -198,7 +199,7 @@ class GuardedDoor:
                 trouble, kind = error, type(error).__name__
                 self._complaints.make(_UNTOLD, kind=kind, error=error, subject=checker.name)
                 continue
-            self._complaints.settle("whether a credential is right can be told again", subject=checker.name)
+            self._complaints.settle(_TOLD_AGAIN, subject=checker.name)
             if right:
                 return True
         if trouble is not None:
