@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from cidrella.web.board import News
 from tests.page.site import Site
-from tests.page.viewer import PATIENCE, chosen, search, wait_until
+from tests.page.viewer import PATIENCE, chosen, search, settle, wait_until
 from tests.page.worlds import PoolPlan, facts, of_plans, showcase
 
 if TYPE_CHECKING:
@@ -204,6 +204,19 @@ class TestTheMap:
         wait_until(page, f"{scale} < 4")
         page.keyboard.press("0")
         wait_until(page, f"{scale} === 1")
+
+    def test_keys_in_quick_succession(self, viewer: Viewer, site: Site) -> None:
+        """Keys that follow each other faster than flights do all count, as they do where nothing flies."""
+        scales = []
+        for motion in ("reduce", "no-preference"):
+            page = viewer.look(site.url, reduced_motion=motion)
+            page.locator("#map").focus()
+            page.locator("#map").evaluate("""map => {
+                for (const key of "+++-++") map.dispatchEvent(new KeyboardEvent("keydown", { key }));
+            }""")
+            settle(page)
+            scales.append(page.locator("#map").get_attribute("data-scale"))
+        assert scales[0] == scales[1] == "6.554"
 
 
 class TestSearch:

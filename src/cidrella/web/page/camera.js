@@ -16,12 +16,17 @@ export class Camera {
     this.covered = 0; // pixels at the right that something else lies on
     this.moved = moved;
     this.flight = 0;
-    this.landing = null; // where a flight goes
+    this.landing = null; // where a flight goes: { x, y, scale }
   }
 
   /** The middle of what is seen, on the screen. */
   get middle() {
     return { x: (this.width - this.covered) / 2, y: this.height / 2 };
+  }
+
+  /** Where it is, or will be in a moment: what is asked for in a flight is asked of where that goes. */
+  get bound() {
+    return this.landing ?? this;
   }
 
   get zoomed() {
@@ -34,13 +39,8 @@ export class Camera {
     this.settle(this.x, this.y, this.scale);
   }
 
-  toScreen(rect) {
-    return {
-      x: (rect.x - this.x) * this.scale,
-      y: (rect.y - this.y) * this.scale,
-      w: rect.w * this.scale,
-      h: rect.h * this.scale,
-    };
+  toScreen(rect, { x, y, scale } = this) {
+    return { x: (rect.x - x) * scale, y: (rect.y - y) * scale, w: rect.w * scale, h: rect.h * scale };
   }
 
   toWorld(x, y) {
@@ -49,13 +49,14 @@ export class Camera {
 
   /** Zoom by a factor; what is at a point of the screen stays there. */
   zoom(factor, x = this.middle.x, y = this.middle.y, smoothly = false) {
-    const scale = Math.min(Math.max(this.scale * factor, FARTHEST), CLOSEST);
-    const { x: worldX, y: worldY } = this.toWorld(x, y);
-    this.go(worldX - x / scale, worldY - y / scale, scale, smoothly);
+    const from = smoothly ? this.bound : this;
+    const scale = Math.min(Math.max(from.scale * factor, FARTHEST), CLOSEST);
+    this.go(from.x + x / from.scale - x / scale, from.y + y / from.scale - y / scale, scale, smoothly);
   }
 
   pan(dx, dy, smoothly = false) {
-    this.go(this.x + dx / this.scale, this.y + dy / this.scale, this.scale, smoothly);
+    const { x, y, scale } = smoothly ? this.bound : this;
+    this.go(x + dx / scale, y + dy / scale, scale, smoothly);
   }
 
   reset() {
@@ -74,7 +75,7 @@ export class Camera {
 
   /** Move as little as it takes to have a rectangle in view. */
   reveal(rect, margin) {
-    const screen = this.toScreen(rect);
+    const screen = this.toScreen(rect, this.bound);
     const dx = beyond(screen.x, screen.w, this.width - this.covered, margin);
     const dy = beyond(screen.y, screen.h, this.height, margin);
     if (dx || dy) this.pan(dx, dy, true);
@@ -93,7 +94,7 @@ export class Camera {
 
   /** A straight line seen from above: the scale grows by equal factors, and the place follows it. */
   fly(target, scale) {
-    this.landing = [target.x, target.y, scale];
+    this.landing = { ...target, scale };
     this.moved();
     const from = { x: this.x, y: this.y, scale: this.scale };
     const zooms = Math.abs(Math.log(scale / from.scale)) > 1e-6;
@@ -116,7 +117,7 @@ export class Camera {
 
   /** End a flight where it was going. */
   land() {
-    if (this.landing) this.go(...this.landing, false);
+    if (this.landing) this.go(this.landing.x, this.landing.y, this.landing.scale, false);
   }
 
   settle(x, y, scale) {

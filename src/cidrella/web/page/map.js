@@ -330,7 +330,7 @@ export class MapView {
   }
 
   approach(rect) {
-    if (rect.w * this.camera.scale < LEGIBLE) this.camera.show(rect, LEGIBLE / this.size.width);
+    if (rect.w * this.camera.bound.scale < LEGIBLE) this.camera.show(rect, LEGIBLE / this.size.width);
     else this.camera.reveal(rect, 24);
   }
 
