@@ -123,7 +123,9 @@ def test_nothing_is_written(path: str) -> None:
 
     async def scenario(ask: Asker, _: Board) -> None:
         for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
-            assert (await ask(path, method)).status == 405
+            answer = await ask(path, method)
+            assert (answer.status, answer.json) == (405, {"error": "Method Not Allowed"})
+            assert "GET" in answer.headers["Allow"]
 
     serve(scenario)
 
@@ -145,7 +147,8 @@ def test_anything_else(path: str) -> None:
     """There is nothing else to be found; where nobody is asked who they are, no login either."""
 
     async def scenario(ask: Asker, _: Board) -> None:
-        assert (await ask(path)).status == 404
+        answer = await ask(path)
+        assert (answer.status, answer.json) == (404, {"error": "Not Found"})
 
     serve(scenario)
 

@@ -90,7 +90,13 @@ def _guarding(door: Door) -> Middleware:
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         free = request.path in HEALTH or (request.path in public and isinstance(door, GuardedDoor))
         refusal = None if free else await door.refuse(request)
-        return await handler(request) if refusal is None else refusal
+        if refusal is not None:
+            return refusal
+        try:
+            return await handler(request)
+        except web.HTTPException as error:  # there is no such thing, or it is not to be had like this
+            allowed = {"Allow": error.headers["Allow"]} if "Allow" in error.headers else {}
+            return answers.fault(error.status, error.reason, **allowed)
 
     return guard
 
