@@ -5,6 +5,7 @@
 
 const HEADING = 28;
 const SECTION_GAP = 12;
+const ABREAST_GAP = 30; // between sections side by side
 const CAPTION = 0.26; // a tile's caption beside its height, at most CAPTION_MAX
 const CAPTION_MAX = 22;
 const GAP = 0.08; // between tiles, beside a tile's width, at most GAP_MAX
@@ -42,7 +43,7 @@ export function layout(sections, width, height) {
   let x = 0;
   sections.forEach((section, at) => {
     const share = (width * weights[at]) / sum;
-    stack([section], x, at === sections.length - 1 ? share : share - SECTION_GAP, height);
+    stack([section], x, at === sections.length - 1 ? share : share - ABREAST_GAP, height);
     x += share;
   });
 }
