@@ -33,6 +33,29 @@ TOKEN = "a-token-in-a-file"
 GUARDED = ["/", "/static/app.js", "/api/v1/state", "/api/v1/stream", "/api/v1/explain/a", "/metrics", "/nowhere"]
 
 
+ROUNDABOUT = [
+    "//api/v1/state",
+    "/./api/v1/state",
+    "/api/v1/state/",
+    "/api/v1/state;x",
+    "/api/v1/state%00",
+    "/%61pi/v1/state",
+    "/%2fapi/v1/state",
+    "/healthz/../api/v1/state",
+    "/healthz/%2e%2e/api/v1/state",
+    "/login/../api/v1/state",
+    "/login%2f..%2fapi%2fv1%2fstate",
+    "/static/style.css/../../api/v1/state",
+    "/static/style.css%2f..%2fmain.js",
+    "/static/%2e%2e/metrics",
+    "//healthz/../metrics",
+    "http://localhost/api/v1/state",
+    "http://localhost/healthz/../api/v1/state",
+    "api/v1/state",
+    "*",
+]
+
+
 class Secret:
     """A checker that can be told what to say."""
 
@@ -68,6 +91,16 @@ async def elsewhere(ask: Asker) -> AsyncIterator[Asker]:
     connector = aiohttp.TCPConnector(local_addr=("127.0.0.2", 0))
     async with aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar()) as session:
         yield Asker(ask.server, session, ask.series)
+
+
+async def say(ask: Asker, said: bytes) -> bytes:
+    """What is answered to that, as it stands on the wire."""
+    where = urlsplit(ask.server.url)
+    reader, writer = await asyncio.open_connection(where.hostname, where.port)
+    writer.write(said)
+    answer = await reader.read()
+    writer.close()
+    return answer
 
 
 async def log_in(ask: Asker, password: str = PASSWORD) -> Answer:
@@ -140,6 +173,21 @@ class TestAsking:
             else:
                 assert (answer.status, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
             assert ask.series.refused._value.get() == 0
+
+        serve(scenario, door=guarded())
+
+    @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "OPTIONS", "TRACE", "CONNECT", "PROPFIND"])
+    def test_whatever_way_it_is_written(self, method: str) -> None:
+        """No spelling of a path, and no method, comes around the door: it answers, or there is no such request."""
+
+        async def scenario(ask: Asker, _: Board) -> None:
+            for target in (*GUARDED, *ROUNDABOUT):
+                for version in ("1.0", "1.1"):
+                    said = f"{method} {target} HTTP/{version}\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+                    answer = await say(ask, said.encode())
+                    status = int(answer.split()[1])
+                    assert status in {303, 400, 401}, (target, version)
+                    assert status != 303 or b"Location: /login\r\n" in answer
 
         serve(scenario, door=guarded())
 
