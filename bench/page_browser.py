@@ -50,6 +50,13 @@ _FOUND = """async names => {
     type("");
     return found ? performance.now() : null;
 }"""
+_WATCHED = """() => {
+    window.longest = 0;
+    new PerformanceObserver(tasks => {
+        window.longest = Math.max(window.longest, ...tasks.getEntries().map(task => task.duration));
+    }).observe({ type: "longtask" });
+}"""
+"""Of tasks of the page's thread, by the clock; those below 50 ms are not told, and count as none."""
 
 
 async def first_look(browser: Browser, url: str) -> float:
@@ -82,7 +89,9 @@ async def watch(page: Page, url: str, minutes: float, report: Report) -> None:
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None)) as client:
         following = asyncio.create_task(beside.follow(client, url))
         before = await figures_of(session)
+        await page.evaluate(_WATCHED)
         await asyncio.sleep(minutes * 60)
+        longest = await page.evaluate("window.longest")
         after = await figures_of(session)
         following.cancel()
     shown = await page.locator("#figure-nodes .value").inner_text()
@@ -91,6 +100,7 @@ async def watch(page: Page, url: str, minutes: float, report: Report) -> None:
     report.figure("updates", updates)
     spent = (after["TaskDuration"] - before["TaskDuration"]) * 1000
     report.ratio("milliseconds of the page's thread for an update", spent / updates, at_most=UPDATE)
+    report.ratio("milliseconds of the longest task of the page's thread (0: below 50)", longest, at_most=UPDATE)
     for name, what in (("JSHeapUsedSize", "heap"), ("Nodes", "elements")):
         unit = 1e6 if what == "heap" else 1
         report.figure(f"{what} at the beginning{' in megabytes' if unit > 1 else ''}", before[name] / unit)

@@ -90,6 +90,21 @@ def test_refused_again_and_again(viewer: Viewer, site: Site) -> None:
     assert page.locator("#figure-nodes .value").inner_text() == "2"
 
 
+def test_refused_for_a_while(viewer: Viewer, site: Site) -> None:
+    """Where nobody can tell for a while who may look, what is shown stays, nobody has to log in, and it comes back."""
+    page = viewer.look(site.url)
+    asked = count(page, "/api/v1/state")
+    page.route("**/api/v1/*", lambda route: route.fulfill(status=503, body='{"error": "nobody knows"}'))
+    site.drop_viewers()
+    wait_for(page, asked, 2)
+    expect(page.locator("#link-word")).to_have_text("Connection lost, trying again")
+    expect(page.locator("#figure-nodes .value")).to_have_text("2")
+    page.unroute_all()
+    expect(page.locator("#link-word")).to_have_text("Live")
+    assert "login" not in page.url
+    viewer.errors.clear()  # the browser's own, about the answers 503
+
+
 def test_an_end_is_no_loss(viewer: Viewer, site: Site) -> None:
     """A stream that ends, as each does after some minutes, is taken up again, and nobody is told of a loss."""
     page = with_script(viewer, site.url, NOTHING_LATE)

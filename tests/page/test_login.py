@@ -44,6 +44,15 @@ def test_login(viewer: Viewer, tmp_path: Path, serve: Callable[..., Site]) -> No
     expect(page).to_have_title("Sign in · Cidrella")
 
 
+def test_nobody_can_tell(viewer: Viewer, tmp_path: Path, serve: Callable[..., Site]) -> None:
+    """Who is led back because it could not be looked at is not told that it was wrong."""
+    secret = tmp_path / "password"
+    secret.write_text(PASSWORD)
+    site = serve(showcase(), door=lambda series: GuardedDoor([SecretFile(secret, bearer=False)], series))
+    page = viewer.open(f"{site.url}/login#busy")
+    expect(page.get_by_role("alert")).to_contain_text("Try again in a moment.")
+
+
 def test_a_session_that_is_over(viewer: Viewer, tmp_path: Path, serve: Callable[..., Site]) -> None:
     """Who may not look any more is led to the login, without reloading by hand."""
     secret = tmp_path / "password"
