@@ -131,7 +131,7 @@ class GuardedDoor:
             return fault(408, "the form did not come")
         refusal = await self._judge(credential, request, login=True)
         if refusal is not None:
-            return _redirect(f"{LOGIN}#wrong") if refusal.status == 401 else refusal
+            return _redirect(f"{LOGIN}#wrong" if refusal.status == 401 else f"{LOGIN}#busy")
         self._sessions.pop(request.cookies.get(COOKIE, ""), None)
         session = secrets.token_urlsafe(32)
         self._sessions[session] = credential, self._clock() + SESSION
