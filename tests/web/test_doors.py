@@ -93,6 +93,20 @@ async def elsewhere(ask: Asker) -> AsyncIterator[Asker]:
         yield Asker(ask.server, session, ask.series)
 
 
+@asynccontextmanager
+async def guessing(ask: Asker, secret: Secret) -> AsyncIterator[list[asyncio.Task[Answer]]]:
+    """As many wrong tokens as are looked at; at the end, whoever showed them goes away."""
+    before = secret.asked
+    guesses = [asyncio.ensure_future(ask("/", headers=bearer(f"x{n}"))) for n in range(SUSPECTS_MAX)]
+    try:
+        await until(lambda: secret.asked >= before + SUSPECTS_MAX)
+        yield guesses
+    finally:
+        for guess in guesses:
+            guess.cancel()
+        await asyncio.wait(guesses)
+
+
 async def say(ask: Asker, said: bytes) -> bytes:
     """What is answered to that, as it stands on the wire."""
     where = urlsplit(ask.server.url)
@@ -365,17 +379,13 @@ class TestWrong:
             session = await log_in(ask, TOKEN)
             async with elsewhere(ask) as other:
                 assert (await other("/api/v1/state", headers=bearer())).status == 200
-                guesses = [asyncio.ensure_future(ask("/", headers=bearer(f"x{n}"))) for n in range(SUSPECTS_MAX)]
-                await until(lambda: secret.asked >= SUSPECTS_MAX + 2)
-                answer = await ask("/api/v1/state", headers=bearer("more"))
-                assert (answer.status, answer.headers["Retry-After"]) == (429, "5")
-                assert is_busy(await log_in(ask, "more"))
-                assert secret.asked == SUSPECTS_MAX + 2
-                assert (await other("/api/v1/state", headers=bearer())).status == 200
-                assert (await ask("/api/v1/state", headers=cookie(session))).status == 200
-                for guess in guesses:
-                    guess.cancel()
-                await asyncio.wait(guesses)
+                async with guessing(ask, secret):
+                    answer = await ask("/api/v1/state", headers=bearer("more"))
+                    assert (answer.status, answer.headers["Retry-After"]) == (429, "5")
+                    assert is_busy(await log_in(ask, "more"))
+                    assert secret.asked == SUSPECTS_MAX + 2
+                    assert (await other("/api/v1/state", headers=bearer())).status == 200
+                    assert (await ask("/api/v1/state", headers=cookie(session))).status == 200
                 await asyncio.sleep(0.05)
                 # Who went away still serves the time.
                 assert (await ask("/api/v1/state", headers=bearer("more"))).status == 429
@@ -391,16 +401,12 @@ class TestWrong:
                 for each in (ask, other):
                     assert (await each("/api/v1/state", headers=bearer())).status == 200
                     assert (await log_in(each, TOKEN)).status == 303
-                guesses = [asyncio.ensure_future(ask("/", headers=bearer(f"x{n}"))) for n in range(SUSPECTS_MAX)]
-                await until(lambda: secret.asked >= SUSPECTS_MAX + 4)
-                # The address that guesses, and one that somebody who is known shares with one who guesses.
-                assert (await other("/api/v1/state", headers=bearer("guess"))).status == 429
-                for each in (ask, other):
-                    assert (await each("/api/v1/state", headers=bearer())).status == 429
-                    assert is_busy(await log_in(each, TOKEN))
-                for guess in guesses:
-                    guess.cancel()
-                await asyncio.wait(guesses)
+                async with guessing(ask, secret):
+                    # The address that guesses, and one that somebody who is known shares with one who guesses.
+                    assert (await other("/api/v1/state", headers=bearer("guess"))).status == 429
+                    for each in (ask, other):
+                        assert (await each("/api/v1/state", headers=bearer())).status == 429
+                        assert is_busy(await log_in(each, TOKEN))
 
         serve(scenario, door=guarded(secret, slow=60.0))
 
@@ -411,15 +417,16 @@ class TestWrong:
         async def scenario(ask: Asker, _: Board) -> None:
             session = await log_in(ask, TOKEN)
             secret.thinking = asyncio.Event()
-            shown = [
-                asyncio.ensure_future(ask("/api/v1/state", headers=cookie(session))) for _ in range(SUSPECTS_MAX + 1)
-            ]
-            await until(lambda: secret.asked >= SUSPECTS_MAX + 2)
-            one_more = asyncio.ensure_future(ask("/api/v1/state", headers=bearer("x")))
-            await until(lambda: secret.asked >= SUSPECTS_MAX + 3)
-            secret.thinking.set()
-            assert {answer.status for answer in await asyncio.gather(*shown)} == {200}
-            assert (await one_more).status == 401
+            async with asyncio.TaskGroup() as group:
+                shown = [
+                    group.create_task(ask("/api/v1/state", headers=cookie(session))) for _ in range(SUSPECTS_MAX + 1)
+                ]
+                await until(lambda: secret.asked >= SUSPECTS_MAX + 2)
+                one_more = group.create_task(ask("/api/v1/state", headers=bearer("x")))
+                await until(lambda: secret.asked >= SUSPECTS_MAX + 3)
+                secret.thinking.set()
+            assert {task.result().status for task in shown} == {200}
+            assert one_more.result().status == 401
 
         serve(scenario, door=guarded(secret))
 
@@ -429,11 +436,10 @@ class TestWrong:
 
         async def scenario(ask: Asker, _: Board) -> None:
             secret.thinking = asyncio.Event()
-            guesses = [asyncio.ensure_future(ask("/", headers=bearer(f"x{n}"))) for n in range(SUSPECTS_MAX)]
-            await until(lambda: secret.asked >= SUSPECTS_MAX)
-            assert (await ask("/", headers=bearer())).status == 429
-            secret.thinking.set()
-            assert {answer.status for answer in await asyncio.gather(*guesses)} == {401}
+            async with guessing(ask, secret) as guesses:
+                assert (await ask("/", headers=bearer())).status == 429
+                secret.thinking.set()
+                assert {answer.status for answer in await asyncio.gather(*guesses)} == {401}
             assert (await ask("/metrics", headers=bearer())).status == 200
 
         serve(scenario, door=guarded(secret))
@@ -481,13 +487,9 @@ class TestWrong:
         secret.away = True
 
         async def scenario(ask: Asker, _: Board) -> None:
-            guesses = [asyncio.ensure_future(ask("/", headers=bearer(f"x{n}"))) for n in range(SUSPECTS_MAX)]
-            await until(lambda: secret.asked >= SUSPECTS_MAX)
-            assert (await ask("/", headers=bearer("more"))).status == 429
-            assert secret.asked == SUSPECTS_MAX
-            for guess in guesses:
-                guess.cancel()
-            await asyncio.wait(guesses)
+            async with guessing(ask, secret):
+                assert (await ask("/", headers=bearer("more"))).status == 429
+                assert secret.asked == SUSPECTS_MAX
 
         serve(scenario, door=guarded(secret, slow=60.0))
 
