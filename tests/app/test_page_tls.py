@@ -125,7 +125,7 @@ def test_a_session(site: Site) -> None:
         found.append((await site.ask("/api/v1/state", made, headers=headers)).status)
 
     ran = site.run(scenario, f"--web-password-file={site.directory / 'password'}", host="0.0.0.0")
-    assert (found[0]["secure"], found[0]["httponly"], found[0]["samesite"]) == (True, True, "Strict")
+    assert (found[0]["secure"], found[0]["httponly"], found[0]["samesite"]) == (True, True, "Lax")
     assert found[1] == 200
     assert ran.line("the page is served")["url"] == f"https://0.0.0.0:{site.port}/"
     assert not any("in clear" in line["event"] for line in ran.lines)

@@ -250,7 +250,7 @@ class TestAsking:
             answer = await log_in(ask, credential)
             assert (answer.status, answer.headers["Location"]) == (303, "/")
             found = morsel(answer)
-            assert (found["httponly"], found["samesite"], found["path"], found["secure"]) == (True, "Strict", "/", "")
+            assert (found["httponly"], found["samesite"], found["path"], found["secure"]) == (True, "Lax", "/", "")
             assert credential not in answer.headers["Set-Cookie"]
             shown = await ask("/api/v1/state", headers=cookie(answer))
             assert (shown.status, shown.headers["Cidrella-Session"]) == (200, "yes")

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from cidrella.web.series import WebSeries
 
 COOKIE: Final = "cidrella-session"
+SAME_SITE: Final = "Lax"
+"""A link from elsewhere finds the session, somebody else's form does not; and nothing is changed by following a link."""
 LOGIN: Final = "/login"
 LOGOUT: Final = "/logout"
 METRICS: Final = "/metrics"
@@ -139,7 +141,7 @@ class GuardedDoor:
             del self._sessions[next(iter(self._sessions))]
         response = _redirect("/")
         response.set_cookie(
-            COOKIE, session, path="/", httponly=True, samesite="Strict", secure=_is_tls(request), max_age=int(SESSION)
+            COOKIE, session, path="/", httponly=True, samesite=SAME_SITE, secure=_is_tls(request), max_age=int(SESSION)
         )
         return response
 
@@ -150,7 +152,7 @@ class GuardedDoor:
         response = _redirect(LOGIN)
         if session := request.cookies.get(COOKIE):
             self._sessions.pop(session, None)
-            response.del_cookie(COOKIE, path="/", httponly=True, samesite="Strict", secure=_is_tls(request))
+            response.del_cookie(COOKIE, path="/", httponly=True, samesite=SAME_SITE, secure=_is_tls(request))
         return response
 
     def in_session(self, request: web.Request) -> bool:
