@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 COOKIE: Final = "cidrella-session"
 SAME_SITE: Final = "Lax"
-"""A link from elsewhere finds the session, somebody else's form does not; and nothing is changed by following a link."""
+"""A link from elsewhere finds the session, a form of somebody else's does not; and following a link changes nothing."""
 LOGIN: Final = "/login"
 LOGOUT: Final = "/logout"
 METRICS: Final = "/metrics"
