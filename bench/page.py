@@ -190,6 +190,8 @@ async def measure(options: argparse.Namespace, report: Report) -> None:
         with _deaf(url):
             async with asyncio.TaskGroup() as group:
                 following = [group.create_task(each.follow(session, url)) for each in viewers]
+                while await gauge(session, url, "cidrella_web_viewers") < options.viewers:
+                    await asyncio.sleep(_SOON)
                 await _have_arrivals(report, kubeconfig, "all look")
                 await asyncio.sleep(min(WARM, options.minutes * 30))
                 await _watch(process.pid, options, report)
