@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 MINUTES = 5.0
 LOOKS = 5
-WARM = 30.0
-"""Seconds after which the tab is looked at first: by then everything was done once."""
+WARM = 90.0
+"""Seconds after which the tab is looked at first: by then everything was done once, and there are forecasts."""
 DRAWN, UPDATE, GROWTH = 2.0, 100.0, 1.1
 """What it is held to: seconds until all is there, milliseconds of an update, how large the tab may be at the end."""
 _PATIENCE = 60_000
