@@ -80,7 +80,7 @@ def test_a_pool_fills_and_another_helps(viewer: Viewer, site: Site) -> None:
     expect(meter.locator(".bar > span")).to_have_css("background-color", "rgb(179, 38, 30)")
     expect(page.locator("#figure-waiting .value")).to_have_text("2")
     expect(page.locator("#troubles")).to_contain_text("2 nodes waiting")
-    expect(page.locator("#troubles")).to_contain_text("Every pool that applies is full: first.")
+    expect(page.locator("#troubles")).to_contain_text("every pool that applies is full: first")
     expect(page).to_have_title("(2 waiting) planned · Cidrella")
 
     before = picture(page)

@@ -90,10 +90,10 @@ class TestWhatIsShown:
         troubles = page.locator(".trouble")
         expect(troubles).to_have_count(3)
         expect(troubles.nth(0)).to_contain_text("1 node in conflict")
-        expect(troubles.nth(0)).to_contain_text("is also held by batch-3")
+        expect(troubles.nth(0)).to_contain_text("also held by batch-3 (10.136.8.0/22)")
         expect(troubles.nth(1)).to_contain_text("3 nodes waiting")
-        expect(troubles.nth(1)).to_contain_text("Every pool that applies is full: edge-berlin.")
-        expect(troubles.nth(1)).to_contain_text("What helps: Add a pool that applies to it")
+        expect(troubles.nth(1)).to_contain_text("every pool that applies is full: edge-berlin (no IPv4 /24 left)")
+        expect(troubles.nth(1)).to_contain_text("What helps: another pool that applies to it")
 
     def test_activity(self, page: Page) -> None:
         """Blocks that were given, and events, the newest first; each kind alone if one wants."""

@@ -8,17 +8,23 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from cidrella.core.decision import Decision, Outcome, Reason
+from cidrella.core.explain import remedy
 from cidrella.web import api
 from cidrella.web.board import News
 
 NOW = datetime.now(UTC).replace(microsecond=0)
-FULL = "Every pool that applies is full: {}."
-HELP = "Add a pool that applies to it, or label it for one that has room."
+FULL = "every pool that applies is full: {} (no IPv4 /24 left)"
 
 
 def ago(**span: float) -> str:
     """A time in the past, as the API writes it."""
     return (NOW - timedelta(**span)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def help_for(reason: Reason, *, tried: int = 1) -> str:
+    """What helps, in the words that the real thing has for it."""
+    return remedy(Decision("", Outcome.WAITING, (), (), reason, "", tried))
 
 
 def served(name: str, blocks: list[str], pool: str, state: str = "served") -> api.Node:
@@ -35,7 +41,7 @@ def served(name: str, blocks: list[str], pool: str, state: str = "served") -> ap
     )
 
 
-def waiting(name: str, reason: str, *, minutes: float = 4, state: str = "waiting", help_: str = HELP) -> api.Node:
+def waiting(name: str, reason: str, *, minutes: float = 4, state: str = "waiting", tried: int = 1) -> api.Node:
     """A node that has none."""
     return api.Node(
         name=name,
@@ -45,7 +51,7 @@ def waiting(name: str, reason: str, *, minutes: float = 4, state: str = "waiting
         terminating=False,
         since=ago(minutes=minutes),
         reason=reason,
-        help=help_,
+        help=help_for(Reason.NOT_AVAILABLE, tried=tried),
     )
 
 
@@ -179,7 +185,8 @@ def showcase() -> api.State:
         ]
     reason = FULL.format("edge-berlin")
     nodes += [waiting(f"edge-berlin-{9 + at}", reason, minutes=4 + at) for at in range(3)]
-    nodes.append(waiting("bare-7", "No pool applies: it has none of the labels that selectors ask for.", minutes=31))
+    nodes.append(waiting("bare-7", "no pool applies to it", minutes=31, tried=0))
+    conflict = "also held by batch-3 (10.136.8.0/22)"
     clash = served("batch-legacy", ["10.136.8.0/22"], "batch", "conflict")
     nodes.append(
         api.Node(
@@ -189,8 +196,8 @@ def showcase() -> api.State:
             state="conflict",
             terminating=False,
             since=ago(days=2),
-            reason="10.136.8.0/22 is also held by batch-3.",
-            help="Drain and delete one of the two, and let it register anew.",
+            reason=conflict,
+            help=help_for(Reason.CONFLICT),
         )
     )
     names = [f"shop/{name}" for name in ("cart", "web", "search", "orders", "stock", "mail", "login", "pay")]
@@ -201,8 +208,8 @@ def showcase() -> api.State:
     given = [each for each in nodes if each.state == "served"][-24:]
     allocations = [_given(each, minutes=40 - at * 1.6) for at, each in enumerate(given)]
     events = [
-        _warning(ago(days=2), "CIDRConflict", "batch-legacy", "10.136.8.0/22 is also held by batch-3"),
-        _warning(ago(minutes=31), "CIDRNotAvailable", "bare-7", "no pool applies", count=12),
+        _warning(ago(days=2), "CIDRConflict", "batch-legacy", conflict),
+        _warning(ago(minutes=31), "CIDRNotAvailable", "bare-7", "no pool applies to it", count=12),
         _warning(ago(minutes=4), "CIDRNotAvailable", "edge-berlin-9", reason, count=2),
     ]
     return api.State(
