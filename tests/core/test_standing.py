@@ -92,10 +92,10 @@ class TestRemedies:
     @pytest.mark.parametrize(
         ("has", "reason", "helps"),
         [
-            ("10.0.0.0/25", Reason.CONFLICT, "delete the node that should have others"),
-            ("10.96.0.0/24", Reason.CONFLICT, "delete the node that should have others"),
+            ("10.0.0.0/25", Reason.CONFLICT, "delete the node that should have other blocks"),
+            ("10.96.0.0/24", Reason.CONFLICT, "delete the node that should have other blocks"),
             ("192.0.2.0/24", Reason.UNTRACKED, "a pool around them"),
-            ("rubbish", Reason.INVALID, "delete the node and let it register again"),
+            ("rubbish", Reason.INVALID, "delete the node, and let it register again"),
         ],
     )
     def test_nodes_that_hold_something(self, has: str, reason: Reason, helps: str) -> None:

@@ -59,8 +59,8 @@ _REMEDIES = {
     Reason.UNINITIALIZED: "its cloud provider's controller, which takes the taint away; or not to wait for it "
     "(--wait-for-cloud-provider=false)",
     Reason.UNTRACKED: "a pool around them, if they are to be counted; the node itself lacks nothing",
-    Reason.CONFLICT: f"to delete the node that should have others {_FOREVER}",
-    Reason.INVALID: f"to delete the node {_FOREVER}",
+    Reason.CONFLICT: f"to delete the node that should have other blocks, {_FOREVER}",
+    Reason.INVALID: f"to delete the node, {_FOREVER}",
 }
 _NO_POOL = "a pool whose selector matches it, or one without a selector, which is for every node"
 
