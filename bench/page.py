@@ -184,6 +184,7 @@ async def measure(options: argparse.Namespace, report: Report) -> None:
         served(options) as (process, url, kubeconfig),
         aiohttp.ClientSession(connector=connector, timeout=timeout) as session,
     ):
+        print(f"{options.nodes:,} nodes over {options.pools:,} pools are there; some more come", flush=True)
         await _have_arrivals(report, kubeconfig, "nobody looks")
         await _look_first(session, url, options, report)
         viewers = [Viewer() for _ in range(options.viewers)]
@@ -194,6 +195,7 @@ async def measure(options: argparse.Namespace, report: Report) -> None:
                     await asyncio.sleep(_SOON)
                 await _have_arrivals(report, kubeconfig, "all look")
                 await asyncio.sleep(min(WARM, options.minutes * 30))
+                print(f"{options.viewers} look, for {options.minutes:g} minutes", flush=True)
                 await _watch(process.pid, options, report)
                 for task in following:
                     task.cancel()

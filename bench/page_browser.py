@@ -115,6 +115,7 @@ async def measure(options: argparse.Namespace, report: Report) -> None:
         looks = [await first_look(browser, url) for _ in range(LOOKS)]
         report.ratio("seconds until all is drawn, and a node is found", median(looks), at_most=DRAWN)
         report.figure("the slowest of these, in seconds", max(looks))
+        print(f"a browser looks, for {options.minutes:g} minutes", flush=True)
         page = await browser.new_page(viewport={"width": 1440, "height": 900})
         await watch(page, url, options.minutes, report)
         await browser.close()
