@@ -20,7 +20,6 @@ import sys
 import tempfile
 import time
 from contextlib import asynccontextmanager
-from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,12 +27,11 @@ from typing import TYPE_CHECKING
 import aiohttp
 import uvloop
 import yaml
-from rich.console import Console
 
 from bench.cluster_usage import cpu_seconds
 from bench.core import machine
 from bench.page_arrivals import Wait
-from bench.services_report import Report
+from bench.report import Report
 from cidrella.model.crd import crds
 
 if TYPE_CHECKING:
@@ -265,10 +263,7 @@ def main() -> None:
     options = read_options()
     report = Report(machine())
     uvloop.run(measure(options, report))
-    report.show(Console())
-    if options.json:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(asdict(report), indent=2))
+    report.show(options.json)
 
 
 if __name__ == "__main__":

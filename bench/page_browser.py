@@ -9,20 +9,17 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
-from dataclasses import asdict
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
 import aiohttp
 from playwright.async_api import async_playwright, expect
-from rich.console import Console
 from tests.page.chromium import FLAGS, find_chromium
 
 from bench.core import machine
 from bench.page import NODES, POOLS, Viewer, up
-from bench.services_report import Report
+from bench.report import Report
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, CDPSession, Page
@@ -131,10 +128,7 @@ def main() -> None:
     options = parser.parse_args()
     report = Report(machine())
     asyncio.run(measure(options, report))
-    report.show(Console())
-    if options.json:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(asdict(report), indent=2))
+    report.show(options.json)
 
 
 if __name__ == "__main__":

@@ -11,22 +11,19 @@ shown, and fails nothing: a machine has bad days. What fails is a run in which a
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from tests.real.webhook import WebhookSite
 from tests.testenv.cluster import WITHOUT_AUDIT, Cluster
 
 from bench.cluster_stage import wait_quiet
 from bench.core import machine
+from bench.report import Report
 from bench.services_admission import DECISIONS, compare_admission
 from bench.services_bitmap import compare_bitmaps
 from bench.services_commit import WRITES, compare_commits
-from bench.services_report import Report
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,12 +41,7 @@ def main(given: Sequence[str] | None = None) -> None:
         compare_bitmaps(report, options.rounds)
     if COMMIT in options.only or ADMISSION in options.only:
         run_on_server(report, options)
-    console = Console()
-    report.show(console)
-    if options.json:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(asdict(report), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        console.print(f"wrote {options.json}")
+    report.show(options.json)
 
 
 def read_options(given: Sequence[str] | None = None) -> argparse.Namespace:

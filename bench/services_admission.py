@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tests.real.webhook import WebhookSite
     from tests.testenv.cluster import Cluster
 
-    from bench.services_report import Report
+    from bench.report import Report
 
 TIMES_A_PATCH = 3
 """What the median of a decision is held to."""

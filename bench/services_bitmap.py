@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from bench.services_report import Report
+    from bench.report import Report
 
 RANGES = ("10.96.0.0/16", "10.96.0.0/12")
 TIMES_AS_FAST = 50

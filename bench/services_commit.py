@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from tests.testenv.cluster import Cluster
 
-    from bench.services_report import Report
+    from bench.report import Report
 
 RANGE = "10.97.0.0/16"
 """Another than the API server's own."""

@@ -12,21 +12,18 @@ and fails nothing: a machine has bad days. What fails is a run in which a node i
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import tempfile
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import uvloop
-from rich.console import Console
 from tests.testenv.cluster import WITHOUT_AUDIT, Cluster
 from tests.testenv.embedded import Embedded
 
 from bench.cluster_stage import wait_quiet
 from bench.core import machine
-from bench.services_report import Report
+from bench.report import Report
 from bench.up_writes import Seconds, write_nodes
 
 if TYPE_CHECKING:
@@ -73,12 +70,7 @@ def main(given: Sequence[str] | None = None) -> None:
             found[contestant.name].append(measure(contestant, options.nodes, options.concurrency))
     report = Report(machine())
     note(report, found, options.nodes)
-    console = Console()
-    report.show(console)
-    if options.json:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(asdict(report), indent=2) + "\n")
-        console.print(f"wrote {options.json}")
+    report.show(options.json)
 
 
 def read_options(given: Sequence[str] | None = None) -> argparse.Namespace:

@@ -8,10 +8,10 @@ import random
 
 import msgspec
 import pytest
+from bench.report import Report
 from bench.services import read_options
 from bench.services_admission import Round, given_address, note_rounds, question
 from bench.services_bitmap import Fill, fill_ours, note_fills, parts_of
-from bench.services_report import Report
 
 from cidrella.core.bands import ServiceRange
 from cidrella.model.admission import AdmissionReview

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.services_report import Report
+from bench.report import Report
 from bench.up import DURABLE, MEMORY, REAL, note, read_options
 from bench.up_writes import Seconds
 

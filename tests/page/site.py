@@ -13,7 +13,7 @@ from cidrella.web.board import Board
 from cidrella.web.doors import OpenDoor
 from cidrella.web.series import WebSeries
 from cidrella.web.server import WebServer
-from tests.page.worlds import everything
+from tests.web.samples import everything
 
 if TYPE_CHECKING:
     from collections.abc import Callable

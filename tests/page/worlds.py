@@ -11,7 +11,6 @@ from datetime import UTC, datetime, timedelta
 from cidrella.core.decision import Decision, Outcome, Reason
 from cidrella.core.explain import remedy
 from cidrella.web import api
-from cidrella.web.board import News
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 FULL = "every pool that applies is full: {} (no IPv4 /24 left)"
@@ -301,18 +300,4 @@ def of_plans(plans: list[PoolPlan]) -> api.State:
         services=[],
         events=[],
         allocations=[],
-    )
-
-
-def everything(state: api.State) -> News:
-    """All of a state, to be posted."""
-    return News(
-        cluster=state.cluster,
-        ranges=state.ranges,
-        service_ranges=state.service_ranges,
-        pools=state.pools,
-        nodes=state.nodes,
-        services=state.services,
-        events=state.events,
-        allocations=state.allocations,
     )

@@ -1,16 +1,18 @@
-"""What `make bench-services` measured, what that is held to, and how it is shown."""
+"""What a benchmark measured, what that is held to, and how it is shown."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import json
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
+from rich.console import Console
 from rich.table import Column, Table
 
 from bench.core import judge
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from pathlib import Path
 
 
 @dataclass
@@ -29,8 +31,9 @@ class Report:
         """Note a ratio and what it is held to, if it is."""
         self.ratios[name] = {"value": round(value, 2), "at_most": at_most, "at_least": at_least}
 
-    def show(self, console: Console) -> None:
-        """Print tables."""
+    def show(self, into: Path | None) -> None:
+        """Print tables, and write all of it into a file if there is to be one."""
+        console = Console()
         console.print(", ".join(f"{key} {value}" for key, value in self.machine.items()))
         figures = Table("measured", Column("", justify="right"), title="Figures (medians of the rounds)")
         for name, value in self.figures.items():
@@ -39,3 +42,7 @@ class Report:
         for name, each in self.ratios.items():
             ratios.add_row(name, f"{each['value']:,.2f}", *judge(**each))
         console.print(figures, ratios)
+        if into is not None:
+            into.parent.mkdir(parents=True, exist_ok=True)
+            into.write_text(json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+            console.print(f"wrote {into}")
