@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cidrella.app.logs import set_up_logs
-from cidrella.app.process import run_loop
+from cidrella.app.process import beside, run_loop
 
 if TYPE_CHECKING:
     from cidrella.app.lifetime import Lifetime
@@ -59,3 +59,29 @@ def test_as_many_files_as_may_be() -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert found == [hard]
+
+
+def test_what_is_done_beside() -> None:
+    """It goes on for as long as that lasts, and is over then; what it died of is not lost."""
+
+    async def scenario() -> None:
+        ended = asyncio.Event()
+
+        async def wait() -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.set()
+
+        async def die() -> None:
+            raise KeyError("oops")
+
+        async with beside(wait()):
+            await asyncio.sleep(0)
+            assert not ended.is_set()
+        assert ended.is_set()
+        with pytest.raises(KeyError, match="oops"):
+            async with beside(die()):
+                await asyncio.sleep(0)
+
+    asyncio.run(scenario())

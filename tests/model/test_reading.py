@@ -10,7 +10,8 @@ import pytest
 
 from cidrella.model.kinds import CLUSTER_CIDR, CLUSTER_CIDR_CONFIG, POOL_KINDS
 from cidrella.model.objects import FAMILY_ORDER_ANNOTATION, FINALIZER, PoolStatus
-from cidrella.model.reading import SeenPool, read_node, read_pool, read_service_ranges
+from cidrella.model.reading import SeenPool, read_node, read_pool
+from cidrella.model.serviceip import read_service_cidr
 from tests.model.cases_config import FOUR
 
 GOOD = {"perNodeHostBits": 8, "ipv4": "10.1.0.0/16", "ipv6": "fd00::/64"}
@@ -116,7 +117,7 @@ def test_an_invalid_config_is_a_pool_with_a_problem(spec: object, said: str) -> 
 
 
 @pytest.mark.parametrize(
-    "read", [read_node, read_service_ranges, *(partial(read_pool, kind=kind) for kind in POOL_KINDS)]
+    "read", [read_node, read_service_cidr, *(partial(read_pool, kind=kind) for kind in POOL_KINDS)]
 )
 @pytest.mark.parametrize("raw", [b"{}", b'{"metadata":{}}', b'{"metadata":{"name":5}}', b"[]", b"7", b'{"spec":{}}'])
 def test_what_has_no_name_is_no_object(read: object, raw: bytes) -> None:
@@ -129,7 +130,7 @@ def test_what_has_no_name_is_no_object(read: object, raw: bytes) -> None:
 def test_a_service_range_is_read_leniently() -> None:
     """A7: ranges count whatever their spelling; what cannot be read is told, and takes nothing else with it."""
     raw = {"metadata": {"name": "s", "uid": "u"}, "spec": {"cidrs": ["10.96.0.1/16", "rubbish"]}}
-    seen = read_service_ranges(json.dumps(raw).encode())
+    seen = read_service_cidr(json.dumps(raw).encode())
     assert [str(each) for each in seen.ranges] == ["10.96.0.0/16"]
     assert len(seen.unreadable) == 1
     assert "rubbish" in seen.unreadable[0]

@@ -12,11 +12,12 @@ from playwright.sync_api import sync_playwright
 from tests.page.chromium import FLAGS, find_chromium
 from tests.page.site import Site
 from tests.page.viewer import Viewer
+from tests.page.worlds import showcase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
 
 @pytest.fixture(scope="session")
@@ -36,6 +37,13 @@ def serve() -> Iterator[Callable[..., Site]]:
         yield lambda state, **options: stack.enter_context(Site(state, **options))
 
 
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    """A page of a cluster as people have them, unless a module has one of its own."""
+    with Site(showcase()) as serving:
+        yield serving
+
+
 @pytest.fixture
 def viewer(chromium: Browser, serve: object) -> Iterator[Viewer]:
     """Somebody who looks at pages; whatever the console said in the meantime must have been no error.
@@ -47,3 +55,9 @@ def viewer(chromium: Browser, serve: object) -> Iterator[Viewer]:
     yield looking
     looking.close()
     assert looking.errors == []
+
+
+@pytest.fixture
+def page(viewer: Viewer, site: Site) -> Page:
+    """That page, looked at."""
+    return viewer.look(site.url)

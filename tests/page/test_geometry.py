@@ -9,27 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.page.site import Site
 from tests.page.viewer import search, settle
-from tests.page.worlds import showcase
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from playwright.sync_api import Page
 
+    from tests.page.site import Site
     from tests.page.viewer import Viewer
-
-
-@pytest.fixture(scope="module")
-def site() -> Iterator[Site]:
-    with Site(showcase()) as serving:
-        yield serving
-
-
-@pytest.fixture
-def page(viewer: Viewer, site: Site) -> Page:
-    return viewer.look(site.url)
 
 
 def addresses(count: int) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:

@@ -10,25 +10,19 @@ from msgspec.structs import replace
 from playwright.sync_api import expect
 
 from cidrella.web.board import News
-from tests.page.site import Site
 from tests.page.viewer import PATIENCE, chosen, search, settle, wait_until
 from tests.page.worlds import PoolPlan, facts, of_plans, showcase
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from playwright.sync_api import Page
 
+    from tests.page.site import Site
     from tests.page.viewer import Viewer
 
 SERIOUS = {"serious", "critical"}
 STOPS_MAX = 200
-
-
-@pytest.fixture(scope="module")
-def site() -> Iterator[Site]:
-    with Site(showcase()) as serving:
-        yield serving
 
 
 @pytest.fixture

@@ -11,29 +11,18 @@ import pytest
 from playwright.sync_api import expect
 
 from cidrella.web.board import News
-from tests.page.site import Site
 from tests.page.viewer import chosen, pixel, search, settle, wait_until
 from tests.page.worlds import PoolPlan, crowd, of_plans, served, showcase
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from playwright.sync_api import Page
 
+    from tests.page.site import Site
     from tests.page.viewer import Viewer
 
 PHONE = 360
-
-
-@pytest.fixture(scope="module")
-def site() -> Iterator[Site]:
-    with Site(showcase()) as serving:
-        yield serving
-
-
-@pytest.fixture
-def page(viewer: Viewer, site: Site) -> Page:
-    return viewer.look(site.url)
 
 
 def scale(page: Page) -> float:

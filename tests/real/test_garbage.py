@@ -33,7 +33,10 @@ ODD_NODES: list[object] = [
     None,
 ]
 ODD_POOLS: list[object] = [{"metadata": {"name": "ranges", "uid": "u5"}, "spec": {"ipv4": 5}}, {"spec": {}}, "a pool"]
-ODD_SERVICES: list[object] = [{"metadata": {"name": "cidrs", "uid": "u6"}, "spec": {"cidrs": ["x", "10.1.0.0/33"]}}, 7]
+ODD_SERVICE = {"metadata": {"name": "cidrs", "uid": "u6"}, "spec": {"cidrs": ["x", "10.1.0.0/33"]}}
+ODD_SERVICES: list[object] = [ODD_SERVICE, 7]
+UNREADY = {**ODD_SERVICE, "status": {"conditions": [{"type": "Ready", "status": "False"}]}}
+"""The same, of which something else has changed."""
 
 
 @pytest.fixture
@@ -84,17 +87,20 @@ def test_odd_objects(behind: Behind) -> None:
         proxy.add(gone_event(), path=rf"^{collection}\?.*watch=", nth=range(1, 3))
     seen = events(("MODIFIED", huge), *(("ADDED", each) for each in ODD_NODES))
     proxy.add(answer(200, seen), path=NODE_WATCH, nth=range(3, 5))
+    proxy.add(answer(200, events(("MODIFIED", UNREADY))), path=rf"^{SERVICE_CIDRS}\?.*watch=", nth=3)
     replica = behind.replica().start(until_ready=False)
     site.create_node("good")
     served = site.wait_served("huge", "good")
     replica.wait_ready()
     proxy.wait_for(lambda entry: "/nodes?" in entry.path and "watch=" in entry.path, count=5)
+    proxy.wait_for(lambda entry: "/servicecidrs?" in entry.path and "watch=" in entry.path, count=4)
     site.create_node("after")
     served |= site.wait_served("after")
     assert sorted(block for (block,) in served.values()) == ["10.1.1.0/24", "10.1.2.0/24", "10.1.3.0/24"]
     said = complaints(replica)
     assert_said_once(said)
     assert {name for path, name, _ in said if path == NODES} >= {"(no name)", "labels", "blocks", "taints"}
+    assert ("", "cidrs", "a ServiceCIDR cannot be read") in said
 
 
 def test_odd_streams(behind: Behind) -> None:

@@ -29,7 +29,7 @@ from cidrella.web.board import LAST, News
 from cidrella.web.forecast import Course, forecast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from cidrella.app.surroundings import Surroundings
     from cidrella.controller.insight import Insight
@@ -139,10 +139,10 @@ class Lookout:
             for work in (self._sample, self._draw):
                 group.create_task(self._whatever_happens(work))
 
-    async def _whatever_happens(self, work: Callable[[], object]) -> None:
+    async def _whatever_happens(self, work: Callable[[], Awaitable[None]]) -> None:
         while True:
             try:
-                await work()  # type: ignore[misc] # a coroutine
+                await work()
             except Exception:
                 _log.exception("the page cannot be kept up for a moment")
             await asyncio.sleep(_AGAIN)

@@ -95,13 +95,15 @@ async def listening(listener: L, flag: str, address: Address) -> AsyncIterator[L
 
 @asynccontextmanager
 async def beside(work: Coroutine[object, object, None]) -> AsyncIterator[None]:
-    """While this lasts, that is done, too."""
+    """While this lasts, that is done, too. Should it die, that is raised at the end."""
     task = asyncio.ensure_future(work)
     try:
         yield
     finally:
         task.cancel()
         await asyncio.wait([task])
+        if not task.cancelled():
+            task.result()
 
 
 def told_election(election: ElectionSettings | None) -> str:

@@ -19,6 +19,7 @@ from rich.text import Text
 
 from cidrella.app.intake import take_inventory
 from cidrella.app.inventory import InputError
+from cidrella.app.settings import check_pair
 from cidrella.app.up_settings import (
     CHURN_NODES,
     DEFAULT_ADDRESS,
@@ -28,6 +29,7 @@ from cidrella.app.up_settings import (
 )
 from cidrella.app.values import ADDRESS, Address, BadValueError
 from cidrella.cli import shared
+from cidrella.model.flags import FlagError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -140,8 +142,10 @@ def up(
     """
     if log_level not in _LEVELS:
         raise typer.BadParameter(f"--log-level: {log_level!r} is not known; choose {' or '.join(_LEVELS)}")
-    if bool(tls_cert_file) != bool(tls_private_key_file):
-        raise typer.BadParameter("--tls-cert-file and --tls-private-key-file go together; give both or neither")
+    try:
+        check_pair(tls_cert_file, tls_private_key_file)
+    except FlagError as error:
+        raise typer.BadParameter(str(error)) from error
     if recursive and not filename:
         raise typer.BadParameter("-R looks into directories; name one with -f")
     settings = UpSettings(

@@ -425,7 +425,7 @@ class Controller:
             for cidr in after - before:
                 held = self._cluster.add_service_range(cidr, name)
                 touched += [each.holder for each in held if isinstance(each.holder, str)]
-            if new is not None and new.unreadable:
+            if new is not None and new.unreadable and (old is None or old.unreadable != new.unreadable):
                 _log.warning("a ServiceCIDR cannot be read", name=name, problem="; ".join(new.unreadable))
         self._examine(touched)
         self._books_changed()

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from cidrella.core.prefix import Prefix, PrefixError
 from cidrella.model.configs import ClusterCIDRConfigSpec
 from cidrella.model.convert import node_facts, pool_of, unusable_pool
 from cidrella.model.decode import decode
 from cidrella.model.kinds import CLUSTER_CIDR, CLUSTER_CIDR_CONFIG, PoolKind
-from cidrella.model.objects import ClusterCIDRSpec, LeanNode, ObjectMeta, PoolStatus, ServiceCIDR
+from cidrella.model.objects import ClusterCIDRSpec, LeanNode, ObjectMeta, PoolStatus
 from cidrella.model.validate import validate_pool_parts
 
 if TYPE_CHECKING:
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     Json = bytes | msgspec.Raw
 
 
-K = TypeVar("K", LeanNode, ServiceCIDR)
 S = TypeVar("S")
 
 
@@ -60,15 +58,6 @@ class SeenPool(NamedTuple):
         return self.metadata.uid
 
 
-class SeenServiceRanges(NamedTuple):
-    """A ServiceCIDR as it stands in the API (A7)."""
-
-    name: str
-    uid: str
-    ranges: tuple[Prefix, ...]
-    unreadable: tuple[str, ...]
-
-
 class _Pool(msgspec.Struct, Generic[S]):
     metadata: ObjectMeta
     spec: S
@@ -87,12 +76,13 @@ _POOLS: dict[PoolKind, msgspec.json.Decoder[_Pool[PoolObjectSpec]]] = {
 }
 _ANY_POOL = msgspec.json.Decoder(_AnyPool)
 _STATUS: msgspec.json.Decoder[PoolStatus | None] = msgspec.json.Decoder(PoolStatus | None)
-_SERVICE = msgspec.json.Decoder(ServiceCIDR)
 
 
 def read_node(raw: Json) -> decision.Node:
     """What bears on the blocks of a node."""
-    return node_facts(_named(_NODE.decode(raw)))
+    node = _NODE.decode(raw)
+    _require_name(node.metadata.name)
+    return node_facts(node)
 
 
 def read_pool(raw: Json, kind: PoolKind) -> SeenPool:
@@ -102,29 +92,6 @@ def read_pool(raw: Json, kind: PoolKind) -> SeenPool:
     except msgspec.ValidationError:
         return _read_slowly(raw, kind)
     return _seen(kind, seen.metadata, seen.spec, seen.status)
-
-
-def read_service_ranges(raw: Json) -> SeenServiceRanges:
-    """The ranges of a ServiceCIDR, read leniently, since Services get addresses from it whatever its spelling."""
-    return seen_service_ranges(_SERVICE.decode(raw))
-
-
-def seen_service_ranges(obj: ServiceCIDR) -> SeenServiceRanges:
-    """The same of one that is decoded."""
-    _named(obj)
-    ranges: list[Prefix] = []
-    unreadable: list[str] = []
-    for text in obj.spec.cidrs:
-        try:
-            ranges.append(Prefix.parse_lenient(text))
-        except PrefixError as error:
-            unreadable.append(f"{text!r} {error}")
-    return SeenServiceRanges(obj.metadata.name, obj.metadata.uid, tuple(ranges), tuple(unreadable))
-
-
-def _named(obj: K) -> K:
-    _require_name(obj.metadata.name)
-    return obj
 
 
 def _require_name(name: str) -> None:

@@ -21,15 +21,12 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 from msgspec import Meta, Raw, Struct, ValidationError, field
 from msgspec.json import Decoder
 
-from cidrella.core.prefix import Family
+from cidrella.core.prefix import Family, Prefix, PrefixError
 from cidrella.model import rules
 from cidrella.model.objects import ObjectMeta, ServiceCIDR
-from cidrella.model.reading import seen_service_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from cidrella.core.prefix import Prefix
 
     Json = bytes | Raw
 
@@ -297,21 +294,31 @@ def seen_ip_address(obj: IPAddress) -> SeenIPAddress:
 
 
 def read_service_cidr(raw: Json) -> SeenServiceCIDR:
-    """A ServiceCIDR. One that says nothing on whether it is ready is, as Kubernetes has it."""
+    """A ServiceCIDR. One that says nothing on whether it is ready is, as Kubernetes has it.
+
+    Its ranges are read leniently (A7), since Services get addresses from them whatever their spelling.
+    """
     return seen_service_cidr(_SERVICE_CIDR.decode(raw))
 
 
 def seen_service_cidr(obj: ServiceCIDR) -> SeenServiceCIDR:
     """The same of one that is decoded."""
     unready = any(each.type == "Ready" and each.status != "True" for each in obj.status.conditions)
-    seen = seen_service_ranges(obj)
+    metadata = _named(obj.metadata)
+    ranges: list[Prefix] = []
+    unreadable: list[str] = []
+    for text in obj.spec.cidrs:
+        try:
+            ranges.append(Prefix.parse_lenient(text))
+        except PrefixError as error:
+            unreadable.append(f"{text!r} {error}")
     return SeenServiceCIDR(
-        seen.name,
-        seen.uid,
-        obj.metadata.creation_timestamp or "",
-        seen.ranges,
-        seen.unreadable,
-        unready or obj.metadata.deletion_timestamp is not None,
+        metadata.name,
+        metadata.uid,
+        metadata.creation_timestamp or "",
+        tuple(ranges),
+        tuple(unreadable),
+        unready or metadata.deletion_timestamp is not None,
     )
 
 
