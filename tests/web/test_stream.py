@@ -191,7 +191,7 @@ def test_who_does_not_read_is_dropped() -> None:
     """Nothing is kept for them: what was sent is taken in, or the connection is cut; others do not notice."""
 
     async def scenario(ask: Asker, board: Board) -> None:
-        ask.server.streams.stalled = 0.3
+        ask.server.streams.stalled = 3.0  # enough for the other, who reads, on a slow day
         loop = asyncio.get_running_loop()
         where = urlsplit(ask.server.url)
         with socket.socket() as deaf:
