@@ -10,9 +10,20 @@ FIRST_STEPS := examples/first-steps/first.yaml
 CLUSTERED := tests/testenv tests/conformance tests/up tests/real tests/chaos
 # Tests that need a browser.
 BROWSED := tests/page
+# These tests spend most of their time waiting, so there are more workers than cores.
+WORKERS ?= 6
+PYTEST := $(BIN)/python -m pytest -p tests.plugins.file_progress
+# How long each part of `make test` took.
+TIMES := build/test-times.txt
+# What `make quick` tests: the packages with changes since BASE, committed or not, in src/ and tests/.
+BASE ?= $(shell git rev-parse -q --verify '@{upstream}' || echo HEAD)
+CHANGED = $(wildcard $(foreach package,$(CHANGED_PACKAGES),src/cidrella/$(package) tests/$(package)))
+CHANGED_PACKAGES = $(filter-out $(notdir $(CLUSTERED) $(BROWSED)),$(sort $(shell \
+	{ git diff --name-only $(BASE); git ls-files --others --exclude-standard; } \
+	| sed -nE 's,^(src/cidrella|tests)/([a-z]+)/.*,\2,p')))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types layers unit real page page-pictures chaos chaos-replay compare migration kubectl testenv peers bench-core bench-cluster bench-services bench-up bench-page soak mutants crds pictures package lock clean
+.PHONY: help run test quick test-long lint types layers unit unit-changed integration real page chromium page-pictures chaos chaos-replay compare migration kubectl testenv peers bench-core bench-cluster bench-services bench-up bench-page soak mutants crds pictures package lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -20,7 +31,15 @@ help: ## List the targets
 run: $(VENV)/.up ## Set up, then run everything on this machine until Ctrl-C: an API, the controller, a pool to play with
 	@$(BIN)/cidrella up -f $(FIRST_STEPS)
 
-test: lint types layers unit page real ## Set up, then run every check: lint, types, layers, tests, tests in a browser, tests on a real API server
+# First what needs no cluster, while the test environment is built; then what needs one. A part that fails ends the run.
+test: $(VENV)/.dev ## Run every check that must pass: lint, types, layers, unit tests, tests on a real API server and in a browser
+	@mkdir -p build && rm -f $(TIMES)
+	@$(MAKE) --no-print-directory -j lint types layers unit testenv chromium \
+		&& $(MAKE) --no-print-directory integration; \
+		status=$$?; echo "--- seconds by part"; cat $(TIMES); exit $$status
+
+quick: $(VENV)/.dev ## Run lint, types, layers, and the unit tests of the packages changed since BASE (the upstream branch, else HEAD)
+	@$(MAKE) --no-print-directory -j lint types layers unit-changed
 
 lint: $(VENV)/.dev ## Check style and formatting
 	$(call timed,lint,$(BIN)/ruff check && $(BIN)/ruff format --check)
@@ -28,19 +47,25 @@ lint: $(VENV)/.dev ## Check style and formatting
 types: $(VENV)/.dev ## Check types
 	$(call timed,types,$(BIN)/mypy)
 
-layers: $(VENV)/.dev ## Check that nothing imports upwards
+layers: $(VENV)/.dev ## Check that no package imports from a layer above it
 	$(call timed,layers,$(BIN)/lint-imports --no-cache)
 
-unit: $(VENV)/.dev ## Run the tests that need no cluster; the core must be covered to the last branch
-	$(call timed,unit,$(BIN)/coverage run -m pytest --doctest-modules src tests $(addprefix --ignore=,$(CLUSTERED) $(BROWSED)) \
+unit: $(VENV)/.dev ## Run the tests that need no cluster; every branch of the core must be covered
+	$(call timed,unit,$(PYTEST) -n auto --cov --cov-report= --doctest-modules src tests $(addprefix --ignore=,$(CLUSTERED) $(BROWSED)) \
 		&& $(BIN)/coverage report --include='src/cidrella/core/*' --fail-under=100 \
 		&& $(BIN)/coverage report --omit='src/cidrella/core/*')
 
-real: $(VENV)/.dev testenv ## Run the tests on a real API server and on the embedded one, and those of the test environment itself
-	$(call timed,real,$(BIN)/python -m pytest $(CLUSTERED))
+unit-changed: $(VENV)/.dev
+	$(call timed,unit tests of changed packages: $(or $(CHANGED),none),$(if $(CHANGED),$(PYTEST) -n auto --doctest-modules $(CHANGED)))
 
-page: $(VENV)/.dev testenv ## Look at the page in a real Chromium, which is installed if it is missing
-	$(call timed,page,$(BIN)/python -m pytest $(BROWSED))
+integration: $(VENV)/.dev testenv chromium ## Run the tests that need a cluster or a browser
+	$(call timed,integration,$(PYTEST) -n $(WORKERS) $(CLUSTERED) $(BROWSED))
+
+real: $(VENV)/.dev testenv ## Run the tests on a real API server and on the embedded one, and those of the test environment
+	$(call timed,real,$(PYTEST) -n $(WORKERS) $(CLUSTERED))
+
+page: $(VENV)/.dev testenv chromium ## Run the tests of the page in a real Chromium
+	$(call timed,page,$(PYTEST) -n $(WORKERS) $(BROWSED))
 
 chaos: $(VENV)/.dev testenv ## Break a real cluster in every way and check all that happened: SEEDS runs (10), from SEED (1) on, of SECONDS (240)
 	@$(BIN)/python -m tests.chaos run --seeds $(or $(SEEDS),10) --seed $(or $(SEED),1) --seconds $(or $(SECONDS),240)
@@ -55,13 +80,17 @@ migration: $(VENV)/.dev testenv ## Migrate from kube-controller-manager's alloca
 	@$(BIN)/python -m tests.testenv.binaries kube-controller-manager
 	$(call timed,migration,$(BIN)/python -m pytest tests/real/migration.py)
 
-# Says what begins, and how long it took.
+# Print the name of a part, run it, and print and record how long it took.
 define timed
-	@echo "--- $(1)"; began=$$(date +%s); { $(2); } && echo "--- $(1): $$(( $$(date +%s) - began )) s"
+	@mkdir -p build; echo "--- $(1)"; began=$$(date +%s); { $(or $(2),true); }; status=$$?; \
+		line="$(1): $$(( $$(date +%s) - began )) s$$([ $$status = 0 ] || echo ', failed')"; echo "--- $$line"; echo "$$line" >> $(TIMES); exit $$status
 endef
 
 kubectl: $(VENV)/bin/python ## Find or build kubectl, and link it to .venv/bin/kubectl
 	@path=$$($(BIN)/python -m tests.testenv.binaries kubectl) && ln -sf "$$path" $(BIN)/kubectl && echo $(BIN)/kubectl
+
+chromium: $(VENV)/.dev ## Find Chromium, or install it
+	@$(BIN)/python -m tests.page.chromium
 
 testenv: $(VENV)/bin/python ## Find or build what the tests run on: kube-apiserver, etcd, kubectl (minutes, once)
 	@$(BIN)/python -m tests.testenv.binaries

@@ -17,7 +17,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from tests.testenv.api import free_port
+from tests.testenv.ports import free_port
 from tests.testenv.processes import Process
 
 from bench.cluster_contestants import cidrella

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tests.testenv.api import free_port
+from tests.testenv.ports import free_port
 from tests.testenv.processes import Process
 
 from bench.cluster_contestants import OURS, bare, cidrella

@@ -16,6 +16,8 @@ from hypothesis import HealthCheck, Phase, settings
 if TYPE_CHECKING:
     import pytest
 
+pytest_plugins = ["tests.plugins.scheduling"]
+
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "default")
 
 settings.register_profile("default", max_examples=60, stateful_step_count=25, deadline=None)

@@ -19,8 +19,8 @@ import pytest
 from cidrella.app.up import run_up
 from cidrella.app.up_settings import UpSettings
 from cidrella.app.values import Address
-from tests.testenv.api import free_port
 from tests.testenv.client import ApiError, Client
+from tests.testenv.ports import free_port
 from tests.testenv.processes import die_with_parent
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ import pytest
 from tests.app import test_running
 from tests.app.around import standing_in, write_kubeconfig
 from tests.app.test_running import Controller, ControllerSettings, run
+from tests.testenv.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,13 +30,6 @@ GUARDED = ("/", "/api/v1/state", "/api/v1/stream", "/metrics", "/static/app.js")
 def _around(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with standing_in(monkeypatch, "cidrella.controller.controller", Controller, ControllerSettings):
         yield
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
 
 
 class Site:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import socket
 import ssl
 from http.cookies import SimpleCookie
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from cidrella.kube.issuing import issue, utc_now
 from cidrella.webhook.certificates import CertificateFiles
 from tests.app.around import standing_in, write_kubeconfig
 from tests.app.test_running import Controller, ControllerSettings, run
+from tests.testenv.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -40,9 +40,7 @@ class Site:
         self.monkeypatch = monkeypatch
         self.capfd = capfd
         self.kubeconfig = write_kubeconfig(tmp_path)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
 
     def certify(self) -> Issued:
         """Put a new certificate in place of the one that there is."""

@@ -18,6 +18,7 @@ from cidrella.app.settings import Settings
 from cidrella.app.sources import read_settings
 from tests.app.around import Ran, standing_in, write_kubeconfig
 from tests.app.insights import World
+from tests.testenv.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,9 +124,7 @@ def test_probes_are_served_meanwhile(
     kubeconfig: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """O2: health, readiness and metrics are the controller's."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     seen = []
 
     async def ask(controller: Controller) -> None:

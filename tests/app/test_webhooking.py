@@ -21,6 +21,7 @@ from cidrella.core.prefix import Family
 from cidrella.kube.issuing import issue, utc_now
 from cidrella.serviceip.ranges import Ranges
 from tests.app.around import Ran, standing_in, write_kubeconfig
+from tests.testenv.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -95,12 +96,6 @@ def flags(tmp_path: Path) -> list[str]:
 def run(capfd: pytest.CaptureFixture[str], *arguments: str) -> Ran:
     given = read_settings(WebhookSettings, [*arguments], {})
     return Ran.of(run_webhook(given.settings, given.warnings), capfd)
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 async def stop(_: Desk) -> None:

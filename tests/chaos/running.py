@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import random
 import shutil
 import tempfile
 import threading
@@ -25,9 +24,10 @@ from tests.chaos.history import LEASES, NODES, Meta
 from tests.chaos.patient import GaveUpError
 from tests.chaos.recorder import Recorder, recording_flags
 from tests.chaos.schedule import make_schedule
-from tests.chaos.world import THIRD_PARTY, RestlessError, World, cluster_to_break
+from tests.chaos.world import THIRD_PARTY, RestlessError, World
 from tests.testenv import nodes
 from tests.testenv.api import SERVICE_RANGE
+from tests.testenv.cluster import Cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -107,7 +107,7 @@ class _Run:
         flags = recording_flags(self._directory)
         with (
             ThreadPoolExecutor(1, "starter") as starter,
-            cluster_to_break(flags, random.Random(), self._directory) as cluster,
+            Cluster.temporary(keep_logs_in=self._directory, flags=flags) as cluster,
         ):
             world = World(cluster, self._directory, starter, self._schedule.replicas, self._schedule.flags)
             try:

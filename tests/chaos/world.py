@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import json
-import socket
 import threading
 import time
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from tests.chaos.member import Member
 from tests.chaos.patient import GaveUpError, Patient
 from tests.real.site import CONFIGS, LEASE, POOLS
-from tests.testenv.cluster import Cluster
 from tests.testenv.nodes import NODES
 
 if TYPE_CHECKING:
-    import random
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from concurrent.futures import Executor
     from pathlib import Path
     from typing import Any
 
     from tests.testenv.client import Json
+    from tests.testenv.cluster import Cluster
     from tests.testenv.processes import Process
 
 THIRD_PARTY: Final = "third-party"
 INTENTS: Final = "cidrella.dev/intents"
 _MEDDLES: Final = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["create", "patch"]}]
-_PORTS: Final = range(20_000, 30_000)
-"""Below those that systems give to clients: while the API server is down, nobody else may come to have its port."""
 _QUIET: Final = 5.0
 """Seconds without a change that are called rest."""
 _REST_SECONDS: Final = 90.0
@@ -178,24 +173,6 @@ class World:
                         member.start()
                 finally:
                     member.busy.release()
-
-
-@contextmanager
-def cluster_to_break(flags: Mapping[str, object], draws: random.Random, logs: Path) -> Iterator[Cluster]:
-    """A cluster, on a port that stays its own while the API server is down. Its logs are kept if anything fails."""
-    with Cluster.temporary(_free_port(draws), keep_logs_in=logs, flags=flags) as cluster:
-        yield cluster
-
-
-def _free_port(draws: random.Random) -> int:
-    while True:
-        port = draws.choice(_PORTS)
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
 
 
 def _version(found: Json) -> str:

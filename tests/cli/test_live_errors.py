@@ -13,7 +13,7 @@ import yaml
 
 from cidrella.cli.main import main
 from tests.cli.fake_api import NODES, POOLS, SERVICES, FakeApi, kubeconfig, refusal, serving
-from tests.testenv.api import free_port
+from tests.testenv.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

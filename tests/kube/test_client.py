@@ -17,7 +17,7 @@ from cidrella.kube.client import METADATA_ONLY, STRATEGIC_PATCH, Client
 from cidrella.kube.credentials import Access, Header, Proof
 from cidrella.kube.errors import ApiError, KubeError, MalformedReplyError, NoAnswerError
 from tests.kube.serving import serving
-from tests.testenv.api import free_port
+from tests.testenv.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable

@@ -17,8 +17,8 @@ from cidrella.kube.files import Fixed
 from cidrella.kube.tls import Tls
 from tests.kube.serving import server_context
 from tests.kube.talking import REPLY, talking
-from tests.testenv.api import free_port
 from tests.testenv.certs import Authority
+from tests.testenv.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

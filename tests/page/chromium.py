@@ -11,6 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.testenv.binaries import alone, cache_directory
+
 FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -26,15 +28,21 @@ _INSTALL_SECONDS = 900
 
 
 def find_chromium() -> str | None:
-    """Where a browser is, which is installed for this if need be; None for Playwright's own."""
-    found = _found()
-    if found is None and os.geteuid() == 0 and _DEBIAN.exists():
-        _run("apt-get", "update")
-        _run("apt-get", "install", "-y", "--no-install-recommends", "chromium")
+    """The path of a browser, which is installed if it is missing; None for Playwright's own."""
+    return _found() or _installed()
+
+
+def _installed() -> str | None:
+    """Install one, unless another run on this machine just did."""
+    with alone(cache_directory() / "chromium.lock"):
         found = _found()
-    if found is None:
-        _run(sys.executable, "-m", "playwright", "install", "chromium")
-    return found
+        if found is None and os.geteuid() == 0 and _DEBIAN.exists():
+            _run("apt-get", "update")
+            _run("apt-get", "install", "-y", "--no-install-recommends", "chromium")
+            found = _found()
+        if found is None:
+            _run(sys.executable, "-m", "playwright", "install", "chromium")
+        return found
 
 
 def _found() -> str | None:
@@ -44,3 +52,7 @@ def _found() -> str | None:
 def _run(*command: str) -> None:
     environ = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     subprocess.run(command, check=True, timeout=_INSTALL_SECONDS, env=environ)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{find_chromium() or 'the Chromium of Playwright'}\n")

@@ -41,7 +41,7 @@ def test_the_one_that_is_there(monkeypatch: pytest.MonkeyPatch, ran: list[tuple[
 
 def test_debians(monkeypatch: pytest.MonkeyPatch, ran: list[tuple[str, ...]], tmp_path: Path) -> None:
     """Root on Debian gets Debian's package."""
-    there(monkeypatch, uid=0, debian=tmp_path, answers=[None, "/usr/bin/chromium"])
+    there(monkeypatch, uid=0, debian=tmp_path, answers=[None, None, "/usr/bin/chromium"])
     assert chromium.find_chromium() == "/usr/bin/chromium"
     assert [command[:2] for command in ran] == [("apt-get", "update"), ("apt-get", "install")]
 
@@ -51,14 +51,14 @@ def test_playwrights_own(
     monkeypatch: pytest.MonkeyPatch, ran: list[tuple[str, ...]], tmp_path: Path, uid: int, debian: str
 ) -> None:
     """Everybody else gets Playwright's own."""
-    there(monkeypatch, uid=uid, debian=tmp_path / debian, answers=[None])
+    there(monkeypatch, uid=uid, debian=tmp_path / debian, answers=[None, None])
     assert chromium.find_chromium() is None
     assert ran == [(sys.executable, "-m", "playwright", "install", "chromium")]
 
 
 def test_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Where none can be installed, that is an error, and no reason to look away."""
-    there(monkeypatch, uid=0, debian=tmp_path, answers=[None, None])
+    there(monkeypatch, uid=0, debian=tmp_path, answers=[None, None, None])
     monkeypatch.setattr(chromium, "_run", failing)
     with pytest.raises(RuntimeError, match="no network"):
         chromium.find_chromium()

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.real.rbac import controller_account
-from tests.testenv.api import free_port
 from tests.testenv.client import ApiError
 from tests.testenv.nodes import NODES, delete_nodes
+from tests.testenv.ports import free_port
 from tests.testenv.processes import Process
 
 if TYPE_CHECKING:

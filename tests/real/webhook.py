@@ -24,9 +24,10 @@ import yaml
 from tests.real.balancer import Balancer
 from tests.real.rbac import DEPLOY, account_token, apply_directory
 from tests.real.site import Replica, eventually
-from tests.testenv.api import free_port, kubeconfig
+from tests.testenv.api import kubeconfig
 from tests.testenv.audit import writes
 from tests.testenv.client import ApiError
+from tests.testenv.ports import free_port
 from tests.testenv.processes import Process
 
 if TYPE_CHECKING:

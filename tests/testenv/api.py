@@ -6,7 +6,6 @@ Tests that take an `Api` run on either, and do not ask which.
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -21,6 +20,7 @@ import yaml
 from tests.testenv.binaries import find
 from tests.testenv.certs import Authority
 from tests.testenv.client import ApiError, Client
+from tests.testenv.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -128,6 +128,7 @@ class Api(ABC):
 
     def copy_logs(self, directory: Path) -> None:
         """Keep the logs, for whoever has to find out what went wrong."""
+        directory /= self.directory.parent.name  # a directory for each server: others fail at the same time
         directory.mkdir(parents=True, exist_ok=True)
         for path in (*(process.log for process in self.processes), self.audit_log):
             if path.exists():
@@ -181,11 +182,3 @@ def kubeconfig(server: str, ca: Path, user: Mapping[str, object]) -> Json:
         "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
         "current-context": "test",
     }
-
-
-def free_port() -> int:
-    """A loopback port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -170,8 +170,7 @@ def _from_cache(module: Module, names: list[str]) -> dict[str, Path]:
     paths = {name: home / name for name in names}
     built: list[str] = []
     if not all(path.exists() for path in paths.values()):
-        home.mkdir(parents=True, exist_ok=True)
-        with _alone(home / ".lock"):
+        with alone(home / ".lock"):
             built = [name for name, path in paths.items() if not path.exists()]  # the others came while we waited
             if built:
                 _build(module, built, home)
@@ -193,8 +192,9 @@ def _build(module: Module, names: list[str], home: Path) -> None:
 
 
 @contextmanager
-def _alone(lock: Path) -> Iterator[None]:
-    """Hold a lock among all runs on this machine. The system takes it from a run that dies."""
+def alone(lock: Path) -> Iterator[None]:
+    """Hold a lock among all runs on this machine. The kernel releases it when a run dies."""
+    lock.parent.mkdir(parents=True, exist_ok=True)
     with lock.open("w") as held:
         waiting = go.Patience(f"waiting for another run, which builds in {lock.parent}")
         while True:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import yaml
 
-from tests.testenv.api import ADMIN, NO_FLAGS, SERVICE_RANGE, Api, flag_list, free_port
+from tests.testenv.api import ADMIN, NO_FLAGS, SERVICE_RANGE, Api, flag_list
 from tests.testenv.binaries import find
 from tests.testenv.certs import private_key
 from tests.testenv.client import Client
+from tests.testenv.ports import free_port
 from tests.testenv.processes import Process
 
 if TYPE_CHECKING:
