@@ -13,6 +13,8 @@ BROWSED := tests/page
 # These tests spend most of their time waiting, so there are more workers than cores.
 WORKERS ?= 6
 PYTEST := $(BIN)/python -m pytest -p tests.plugins.file_progress
+# What `make test-long` runs.
+LONG ?= unit-long migration compare chaos soak mutants
 # How long each part of `make test` took.
 TIMES := build/test-times.txt
 # What `make quick` tests: the packages with changes since BASE, committed or not, in src/ and tests/.
@@ -23,7 +25,7 @@ CHANGED_PACKAGES = $(filter-out $(notdir $(CLUSTERED) $(BROWSED)),$(sort $(shell
 	| sed -nE 's,^(src/cidrella|tests)/([a-z]+)/.*,\2,p')))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick test-long lint types layers unit unit-changed integration real page chromium page-pictures chaos chaos-replay compare migration kubectl testenv peers bench-core bench-cluster bench-services bench-up bench-page soak mutants crds pictures package lock clean
+.PHONY: help run test quick test-long unit-long lint types layers unit unit-changed integration real page chromium page-pictures chaos chaos-replay compare migration kubectl testenv peers bench-core bench-cluster bench-services bench-up bench-page soak mutants crds pictures package lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -40,6 +42,17 @@ test: $(VENV)/.dev ## Run every check that must pass: lint, types, layers, unit 
 
 quick: $(VENV)/.dev ## Run lint, types, layers, and the unit tests of the packages changed since BASE (the upstream branch, else HEAD)
 	@$(MAKE) --no-print-directory -j lint types layers unit-changed
+
+# Every part runs, whatever becomes of the others, and the last lines say which failed.
+test-long: $(VENV)/.dev ## Run the exhaustive tests, in hours: LONG names its parts; before a release, and before work on the write path is done
+	@mkdir -p build && rm -f build/test-long.txt.new
+	@status=0; for part in $(LONG); do \
+			echo "--- $$part"; began=$$(date +%s); word=passed; $(MAKE) --no-print-directory $$part || { word=FAILED; status=1; }; \
+			echo "$$part: $$word, $$(( $$(date +%s) - began )) s" >> build/test-long.txt.new; \
+		done; mv build/test-long.txt.new build/test-long.txt; echo "--- results"; cat build/test-long.txt; exit $$status
+
+unit-long: $(VENV)/.dev ## Run the unit tests with five times as many random examples
+	@HYPOTHESIS_PROFILE=ci $(MAKE) --no-print-directory unit
 
 lint: $(VENV)/.dev ## Check style and formatting
 	$(call timed,lint,$(BIN)/ruff check && $(BIN)/ruff format --check)

@@ -23,7 +23,7 @@ def test_a_minute_of_chaos(record_property: Callable[[str, object], None]) -> No
     for name in ("allocations", "pauses", "held_writes", "takeovers"):
         record_property(name, getattr(outcome, name))
     for kind, count in outcome.faults.items():
-        record_property(kind, count)
+        record_property(str(kind), count)
     assert not outcome.broken, f"seed {SEED}, kept in {outcome.kept}:\n" + "\n".join(map(str, outcome.broken))
     assert outcome.allocations > 0
     assert outcome.pauses >= 2

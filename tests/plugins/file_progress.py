@@ -65,7 +65,7 @@ class FileProgress:
         file = self._files[name]
         file.seconds += report.duration
         if report.failed:
-            self._terminal.write_line(f"FAILED {report.nodeid} ({report.when})", red=True)
+            self._terminal.write_line(f"FAILED {report.nodeid} ({report.when}): {_reason(report)}", red=True)
         if report.failed or report.skipped or report.when == "call":
             file.outcomes[report.outcome] += 1
         if report.when == "teardown":
@@ -80,6 +80,11 @@ class FileProgress:
         self._tests = counts.total()
         for name, count in counts.items():
             self._files[name].tests = count
+
+
+def _reason(report: pytest.TestReport) -> str:
+    crash = getattr(report.longrepr, "reprcrash", None)
+    return crash.message.partition("\n")[0] if crash else ""
 
 
 def _file_of(nodeid: str) -> str:

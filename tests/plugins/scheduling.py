@@ -2,9 +2,10 @@
 
 - The tests of one file on one API server (`[kubernetes]` or `[embedded]` in a test's name) stay together and in order:
   they share module fixtures.
-- A worker starts the servers and the browser that its tests ask for, once, and keeps them. So it goes on with tests of
-  the same environment (directory and API server) as long as there are any. Then it takes the environment with the most
-  seconds left for each worker that is busy with it.
+- A worker keeps the API server, or the browser, that its tests share. So it goes on with tests of the same environment
+  (directory and API server) as long as there are any. Then it takes the environment with the most seconds left for each
+  worker that has it.
+- Tests that start what they need run on any worker.
 - Groups that take long come first, so that no worker is left alone with one at the end.
 """
 
@@ -59,6 +60,8 @@ SECONDS = {
 _OTHERS = 5
 """Seconds, of all other files."""
 
+BROWSER = "tests/page"
+"""Where tests share a browser."""
 _SERVER = re.compile(r"[\[-](kubernetes|embedded)[\]-]")
 
 
@@ -70,9 +73,11 @@ def group_of(nodeid: str) -> str:
 
 
 def environment_of(group: str) -> str:
-    """The directory, and the API server: `tests/real[embedded]`."""
+    """What tests share that takes long to start, `tests/real[embedded]` or `tests/page`; empty if there is nothing."""
     directory, _, name = group.rpartition("/")
-    return directory + name[name.find("[") :] if "[" in name else directory
+    if "[" in name:
+        return directory + name[name.index("[") :]
+    return directory if directory == BROWSER else ""
 
 
 class EnvironmentScheduling(LoadScopeScheduling):  # type: ignore[misc] # xdist has no types
@@ -89,15 +94,18 @@ class EnvironmentScheduling(LoadScopeScheduling):  # type: ignore[misc] # xdist 
         super()._assign_work_unit(node)
 
     def _choose(self, node: WorkerController) -> str:
-        last = {worker: environment_of([*groups][-1]) for worker, groups in self.assigned_work.items() if groups}
         left: Counter[str] = Counter()
         for group in self.workqueue:
             left[environment_of(group)] += _seconds(group)
-        busy = Counter(last[worker] for worker in last if worker is not node)
-        environment = last.get(node, "")
+        environment = self._environment(node)
         if environment not in left:
-            environment = max(left, key=lambda each: left[each] / (1 + busy[each]))
-        return max((group for group in self.workqueue if environment_of(group) == environment), key=_seconds)
+            busy = Counter(self._environment(worker) for worker in self.assigned_work if worker is not node)
+            environment = max(left, key=lambda each: left[each] / (1 + busy[each]) if each else 0)
+        return max((group for group in self.workqueue if environment_of(group) in {environment, ""}), key=_seconds)
+
+    def _environment(self, node: WorkerController) -> str | None:
+        """The one that a worker started last."""
+        return next(filter(None, map(environment_of, reversed(self.assigned_work[node]))), None)
 
 
 def _seconds(group: str) -> int:

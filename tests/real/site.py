@@ -46,7 +46,8 @@ SHORT_LEASE = (
 _SECONDS = 60.0
 _GRACE = 10.0
 """Seconds that the Deployment has for its end (`terminationGracePeriodSeconds`)."""
-_POLL = 0.02
+_POLL = 0.05
+"""Seconds between two looks: rarely enough to leave the CPU to what is waited for."""
 
 
 class Replica:
