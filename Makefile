@@ -10,9 +10,11 @@ FIRST_STEPS := examples/first-steps/first.yaml
 CLUSTERED := tests/testenv tests/conformance tests/up tests/real tests/chaos
 # Tests that need a browser.
 BROWSED := tests/page
-# These tests spend most of their time waiting, so there are more workers than cores.
-WORKERS ?= 6
-PYTEST := $(BIN)/python -m pytest -p tests.plugins.file_progress
+# Tests on an API server spend half of their time waiting, so there are more workers than cores.
+WORKERS ?= 4
+# A fresh clone has no bytecode; without it, each of some 300 processes that the tests start compiles the program again.
+unexport PYTHONDONTWRITEBYTECODE
+PYTEST := $(BIN)/python -m pytest -p tests.plugins.file_progress -o console_output_style=classic
 # What `make test-long` runs.
 LONG ?= unit-long migration compare chaos soak mutants
 # How long each part of `make test` took.
@@ -25,7 +27,7 @@ CHANGED_PACKAGES = $(filter-out $(notdir $(CLUSTERED) $(BROWSED)),$(sort $(shell
 	| sed -nE 's,^(src/cidrella|tests)/([a-z]+)/.*,\2,p')))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick test-long unit-long lint types layers unit unit-changed integration real page chromium page-pictures chaos chaos-replay compare migration kubectl testenv peers bench-core bench-cluster bench-services bench-up bench-page soak mutants crds pictures package lock clean
+.PHONY: help run test quick test-long unit-long lint types layers unit unit-changed real page chromium page-pictures chaos chaos-replay compare migration kubectl testenv peers bench-core bench-cluster bench-services bench-up bench-page soak mutants crds pictures package lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -37,7 +39,7 @@ run: $(VENV)/.up ## Set up, then run everything on this machine until Ctrl-C: an
 test: $(VENV)/.dev ## Run every check that must pass: lint, types, layers, unit tests, tests on a real API server and in a browser
 	@mkdir -p build && rm -f $(TIMES)
 	@$(MAKE) --no-print-directory -j lint types layers unit testenv chromium \
-		&& $(MAKE) --no-print-directory integration; \
+		&& $(MAKE) --no-print-directory -j page real; \
 		status=$$?; echo "--- seconds by part"; cat $(TIMES); exit $$status
 
 quick: $(VENV)/.dev ## Run lint, types, layers, and the unit tests of the packages changed since BASE (the upstream branch, else HEAD)
@@ -71,14 +73,11 @@ unit: $(VENV)/.dev ## Run the tests that need no cluster; every branch of the co
 unit-changed: $(VENV)/.dev
 	$(call timed,unit tests of changed packages: $(or $(CHANGED),none),$(if $(CHANGED),$(PYTEST) -n auto --doctest-modules $(CHANGED)))
 
-integration: $(VENV)/.dev testenv chromium ## Run the tests that need a cluster or a browser
-	$(call timed,integration,$(PYTEST) -n $(WORKERS) $(CLUSTERED) $(BROWSED))
-
 real: $(VENV)/.dev testenv ## Run the tests on a real API server and on the embedded one, and those of the test environment
 	$(call timed,real,$(PYTEST) -n $(WORKERS) $(CLUSTERED))
 
 page: $(VENV)/.dev testenv chromium ## Run the tests of the page in a real Chromium
-	$(call timed,page,$(PYTEST) -n $(WORKERS) $(BROWSED))
+	$(call timed,page,$(PYTEST) -n 2 $(BROWSED))
 
 chaos: $(VENV)/.dev testenv ## Break a real cluster in every way and check all that happened: SEEDS runs (10), from SEED (1) on, of SECONDS (240)
 	@$(BIN)/python -m tests.chaos run --seeds $(or $(SEEDS),10) --seed $(or $(SEED),1) --seconds $(or $(SECONDS),240)

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     Status = tuple[str, object, object]
 
 
+OUTCOMES = ("passed", "failed", "skipped")
+
+
 @dataclass
 class _File:
     tests: int = 0
@@ -30,8 +33,8 @@ class _File:
     properties: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
-        outcomes = ", ".join(f"{count} {outcome}" for outcome, count in self.outcomes.items())
-        return ", ".join([outcomes, f"{self.seconds:.1f} s", *self.properties])
+        outcomes = [f"{count} {outcome}" for outcome in OUTCOMES if (count := self.outcomes[outcome])]
+        return ", ".join([*outcomes, f"{self.seconds:.1f} s", *self.properties])
 
 
 class FileProgress:
@@ -55,9 +58,9 @@ class FileProgress:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_report_teststatus(self) -> Generator[None, Status, Status]:
-        """Keep the category, which the summary counts, and print neither letter nor word."""
-        category, *_ = yield
-        return category, "", ""
+        """Keep the category and the word, which the summary shows, and print no letter."""
+        category, _, word = yield
+        return category, "", word
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count setup, call and teardown of a test towards its file."""

@@ -2,9 +2,9 @@
 
 - The tests of one file on one API server (`[kubernetes]` or `[embedded]` in a test's name) stay together and in order:
   they share module fixtures.
-- A worker keeps the API server, or the browser, that its tests share. So it goes on with tests of the same environment
-  (directory and API server) as long as there are any. Then it takes the environment with the most seconds left for each
-  worker that has it.
+- A worker keeps the API server that its tests share. So it goes on with tests of the same environment (directory and
+  API server) as long as there are any. Then it takes the environment with the most seconds left for each worker that
+  has it.
 - Tests that start what they need run on any worker.
 - Groups that take long come first, so that no worker is left alone with one at the end.
 """
@@ -60,8 +60,6 @@ SECONDS = {
 _OTHERS = 5
 """Seconds, of all other files."""
 
-BROWSER = "tests/page"
-"""Where tests share a browser."""
 _SERVER = re.compile(r"[\[-](kubernetes|embedded)[\]-]")
 
 
@@ -73,11 +71,9 @@ def group_of(nodeid: str) -> str:
 
 
 def environment_of(group: str) -> str:
-    """What tests share that takes long to start, `tests/real[embedded]` or `tests/page`; empty if there is nothing."""
+    """The API server that a group shares with others of its directory, as `tests/real[embedded]`; empty without one."""
     directory, _, name = group.rpartition("/")
-    if "[" in name:
-        return directory + name[name.index("[") :]
-    return directory if directory == BROWSER else ""
+    return directory + name[name.index("[") :] if "[" in name else ""
 
 
 class EnvironmentScheduling(LoadScopeScheduling):  # type: ignore[misc] # xdist has no types

@@ -13,6 +13,7 @@ from tests.testenv.audit import writes
 from tests.testenv.nodes import NODES, assert_no_overlap
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.real.site import Site
@@ -88,7 +89,9 @@ def test_which_pool_a_node_gets(site: Site, account: Path) -> None:
     assert_no_overlap(site.admin.items(NODES))
 
 
-def test_waiting_nodes_are_served_at_once(site: Site, account: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_waiting_nodes_are_served_at_once(
+    site: Site, account: Path, record_property: Callable[[str, object], None]
+) -> None:
     """N4, N10, P6: what waits is told so, once, and is served as soon as a label, room, a taint or a pool allows it.
 
     A pool that is added serves the nodes that wait for it in under a second, where the machine has the time.
@@ -119,8 +122,7 @@ def test_waiting_nodes_are_served_at_once(site: Site, account: Path, capsys: pyt
     time.sleep(max(0.0, waiting_since + SLOW - time.monotonic()))
     site.create_pool("later", ipv4="10.3.0.0/16", labels={"pool": "later"})
     took["pool added"] = eventually(lambda: all(each["spec"].get("podCIDRs") for each in site.admin.items(NODES)))
-    with capsys.disabled():
-        print("\nserved after:", {what: f"{seconds:.2f} s" for what, seconds in took.items()})  # noqa: T201 -- measured
+    record_property("allocated after", {what: f"{seconds:.2f} s" for what, seconds in took.items()})
     assert max(took.values()) < SLOW / 2
     assert {_pool_of(site, name) for name in names} == {"later"}
     assert len(site.events("CIDRNotAvailable", "poolless-0")) == 1

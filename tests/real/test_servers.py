@@ -12,7 +12,7 @@ from tests.real.only_kubernetes import ONLY_KUBERNETES, only_kubernetes
 from tests.testenv.embedded import Embedded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 HERE = Path(__file__).parent
 
@@ -25,7 +25,9 @@ def collected_here(session: pytest.Session) -> Iterator[tuple[str, str, bool]]:
             yield item.path.name, item.originalname, parameters.get("server") is Embedded
 
 
-def test_nothing_is_left_out_unseen(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_left_out_unseen(
+    request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
+) -> None:
     """A test runs on the embedded API as well, or the list says why not; never both."""
     if request.config.option.keyword:
         pytest.skip("only some of the tests are run")
@@ -35,10 +37,10 @@ def test_nothing_is_left_out_unseen(request: pytest.FixtureRequest, capsys: pyte
     assert not [each for each in alone if not only_kubernetes(*each)], "not on the embedded API, and not in the list"
     assert not [each for each in embedded if only_kubernetes(*each)]
     reasons = Counter(only_kubernetes(*each) for each in alone)
-    with capsys.disabled():
-        print(f"\n{len(embedded)} tests on both servers, {len(alone)} on Kubernetes alone")  # noqa: T201 - what a run shows
-        for reason, count in reasons.most_common():
-            print(f"  {count:3} {reason}")  # noqa: T201 - likewise
+    record_property("on both servers", len(embedded))
+    record_property("on Kubernetes alone", len(alone))
+    for reason, count in reasons.most_common():
+        record_property(reason, count)
 
 
 @pytest.mark.parametrize("key", ONLY_KUBERNETES)
