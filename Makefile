@@ -66,7 +66,7 @@ layers: $(VENV)/.dev ## Check that no package imports from a layer above it
 	$(call timed,layers,$(BIN)/lint-imports --no-cache)
 
 unit: $(VENV)/.dev ## Run the tests that need no cluster; every branch of the core must be covered
-	$(call timed,unit,$(PYTEST) -n auto --cov --cov-report= --doctest-modules src tests $(addprefix --ignore=,$(CLUSTERED) $(BROWSED)) \
+	$(call timed,unit,$(PYTEST) -n 3 --cov --cov-report= --doctest-modules src tests $(addprefix --ignore=,$(CLUSTERED) $(BROWSED)) \
 		&& $(BIN)/coverage report --include='src/cidrella/core/*' --fail-under=100 \
 		&& $(BIN)/coverage report --omit='src/cidrella/core/*')
 

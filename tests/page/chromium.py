@@ -23,7 +23,8 @@ FLAGS = (
     "--no-first-run",
 )
 _DEBIAN = Path("/etc/debian_version")
-_NAMES = ("chromium", "chromium-browser", "google-chrome")
+_NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+"""The first that is installed. The headless shell has the engine without the windows, and uses a third of the CPU."""
 _INSTALL_SECONDS = 900
 
 
@@ -38,7 +39,7 @@ def _installed() -> str | None:
         found = _found()
         if found is None and os.geteuid() == 0 and _DEBIAN.exists():
             _run("apt-get", "update")
-            _run("apt-get", "install", "-y", "--no-install-recommends", "chromium")
+            _run("apt-get", "install", "-y", "--no-install-recommends", "chromium-headless-shell")
             found = _found()
         if found is None:
             _run(sys.executable, "-m", "playwright", "install", "chromium")

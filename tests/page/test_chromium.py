@@ -28,21 +28,21 @@ def there(monkeypatch: pytest.MonkeyPatch, *, uid: int, debian: Path, answers: l
     looks = iter(answers)
     monkeypatch.setattr(os, "geteuid", lambda: uid)
     monkeypatch.setattr(chromium, "_DEBIAN", debian)
-    monkeypatch.setattr(chromium, "_NAMES", ("chromium",))
+    monkeypatch.setattr(chromium, "_NAMES", ("chromium-headless-shell",))
     monkeypatch.setattr(shutil, "which", lambda _: next(looks))
 
 
 def test_the_one_that_is_there(monkeypatch: pytest.MonkeyPatch, ran: list[tuple[str, ...]], tmp_path: Path) -> None:
     """Nothing is installed where there is one."""
-    there(monkeypatch, uid=0, debian=tmp_path, answers=["/usr/bin/chromium"])
-    assert chromium.find_chromium() == "/usr/bin/chromium"
+    there(monkeypatch, uid=0, debian=tmp_path, answers=["/usr/bin/chromium-headless-shell"])
+    assert chromium.find_chromium() == "/usr/bin/chromium-headless-shell"
     assert ran == []
 
 
 def test_debians(monkeypatch: pytest.MonkeyPatch, ran: list[tuple[str, ...]], tmp_path: Path) -> None:
     """Root on Debian gets Debian's package."""
-    there(monkeypatch, uid=0, debian=tmp_path, answers=[None, None, "/usr/bin/chromium"])
-    assert chromium.find_chromium() == "/usr/bin/chromium"
+    there(monkeypatch, uid=0, debian=tmp_path, answers=[None, None, "/usr/bin/chromium-headless-shell"])
+    assert chromium.find_chromium() == "/usr/bin/chromium-headless-shell"
     assert [command[:2] for command in ran] == [("apt-get", "update"), ("apt-get", "install")]
 
 

@@ -90,10 +90,11 @@ REFUSED = (
 
 @pytest.fixture(scope="module")
 def installed(cluster: Cluster) -> Iterator[Cluster]:
-    """Yield the cluster with all of `deploy/webhook`, where nobody answers; the requests of other tests do not wait."""
+    """The cluster with all of `deploy/webhook`, and no webhook that answers. Other tests find none of it."""
     apply_directory(cluster, WEBHOOK, CRD)
     yield cluster
     cluster.admin.delete(CONFIGURATION)
+    cluster.admin.delete(SECRET)
 
 
 @pytest.fixture(scope="module")
