@@ -29,7 +29,7 @@ def install(api: Api) -> None:
     """Our CRDs, once the namespaces that are always there are."""
     api.admin.wait("/api/v1/namespaces", lambda found: "kube-system" in found)
     api.kubectl("apply", *CRD_FILES)
-    api.kubectl("wait", "--for=condition=Established", "--timeout=30s", *CRD_FILES)
+    api.kubectl("wait", "--for=condition=Established", "--timeout=120s", *CRD_FILES)
 
 
 @pytest.fixture(scope="session", params=SERVERS, ids=lambda server: server.kind)

@@ -27,7 +27,7 @@ APPLY = "application/apply-patch+yaml"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 PARTIAL = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 PARTIAL_LIST = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
-_TIMEOUT = 30.0
+_TIMEOUT = 90.0
 _SILENCE = 15.0
 _STORAGE_IN_THE_MAKING = "storage is (re)initializing"
 

@@ -95,7 +95,7 @@ class Both:
     @staticmethod
     def _run(server: Api, arguments: Sequence[str], stdin: str) -> subprocess.CompletedProcess[str]:
         command = [str(server.kubectl_path), "--kubeconfig", str(server.kubeconfig), *arguments]
-        return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=180, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
         for each in (real, embedded):
             each.admin.wait("/api/v1/namespaces", lambda found: "kube-system" in found)
             each.kubectl("apply", *CRD_FILES)
-            each.kubectl("wait", "--for=condition=Established", "--timeout=30s", *CRD_FILES)
+            each.kubectl("wait", "--for=condition=Established", "--timeout=120s", *CRD_FILES)
         yield Both((real, embedded), tmp_path_factory.mktemp("files"))
 
 

@@ -36,7 +36,7 @@ def both() -> Iterator[tuple[Talk, Talk]]:
         for each in (real, embedded):
             each.admin.wait("/api/v1/namespaces", lambda found: "kube-system" in found)
             each.kubectl("apply", *CRD_FILES)
-            each.kubectl("wait", "--for=condition=Established", "--timeout=30s", *CRD_FILES)
+            each.kubectl("wait", "--for=condition=Established", "--timeout=120s", *CRD_FILES)
         with closing(Talk(real.admin)) as one, closing(Talk(embedded.admin)) as other:
             yield one, other
 

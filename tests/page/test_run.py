@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 ACCOUNTS = "/api/v1/namespaces/kube-system/serviceaccounts"
 RED = "rgb(179, 38, 30)"
-_SECONDS = 30
+_SECONDS = 180
 
 
 @pytest.fixture(scope="module")

@@ -27,11 +27,14 @@ if TYPE_CHECKING:
     """Whether each test is done."""
 
 SECONDS = {
+    "tests/apiserver/test_durability.py": 15,
+    "tests/app/test_converting.py": 15,
     "tests/chaos/test_chaos.py": 80,
     "tests/chaos/test_history.py": 40,
     "tests/conformance/test_crds.py": 25,
     "tests/conformance/test_kubectl.py": 50,
     "tests/conformance/test_random.py": 40,
+    "tests/controller/test_never_twice.py": 15,
     "tests/core/test_space_oracle.py": 50,
     "tests/page/test_adapting.py": 30,
     "tests/page/test_connection.py": 40,

@@ -21,6 +21,7 @@ from cidrella.core.bands import ServiceRange
 from cidrella.core.prefix import Family, Prefix
 from cidrella.kube.access import load_access
 from cidrella.kube.client import Client
+from cidrella.serviceip import ledger as ledgers
 from cidrella.serviceip.allocator import Allocator, Transaction, Want
 from cidrella.serviceip.errors import FullError
 from cidrella.serviceip.ledger import Ledger
@@ -32,6 +33,8 @@ SERVICES = 4
 """That one process looks after at the same time."""
 TURNS = 2
 """How often each takes an address and gives it back before all fill up."""
+PATIENCE = 120.0
+"""Seconds without an answer after which a process gives up. None is to: faults follow each other, on a busy machine."""
 CANCELLED = 0.1
 """How often nobody waits for the answer any more."""
 
@@ -86,6 +89,7 @@ class Process:
 
 async def _main(number: int, config: str, cidr: str, log: TextIO, barrier: Barrier) -> None:
     async with Client(load_access(config, "")) as client:
+        vars(ledgers)["PATIENCE"] = PATIENCE
         ledger = Ledger(client, ServiceRange.of(Prefix.parse(cidr)), identity=f"p{number}")
         process = Process(number, Allocator(lambda: [ledger]), log)
         await asyncio.gather(*map(process.take_turns, range(SERVICES)))

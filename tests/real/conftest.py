@@ -42,7 +42,7 @@ class Kubectl:
     def __call__(self, *arguments: str | Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
         """Run it; how it ended is for the test to judge."""
         command = [self.program, "--kubeconfig", self.kubeconfig, *arguments]
-        return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=180, check=False)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -79,7 +79,7 @@ def kubectl(cluster: Api) -> Kubectl:
     assert applied.returncode == 0, applied.stderr
     # One that was there before, the embedded API's own, kubectl takes over, and says so.
     assert not [line for line in applied.stderr.splitlines() if "last-applied-configuration" not in line]
-    waited = made("wait", "--for=condition=Established", "--timeout=30s", *files)
+    waited = made("wait", "--for=condition=Established", "--timeout=120s", *files)
     assert waited.returncode == 0, waited.stderr
     return made
 

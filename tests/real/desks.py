@@ -56,7 +56,7 @@ def install(cluster: Api) -> None:
     cluster.admin.wait("/api/v1/namespaces", lambda found: NAMESPACE in found)
     rights = ("-f", _WEBHOOK / "rbac.yaml") if cluster.has_rights else ()
     cluster.kubectl("apply", *rights, "-f", _WEBHOOK / "crds")
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", _WEBHOOK / "crds")
+    cluster.kubectl("wait", "--for=condition=Established", "--timeout=120s", "-f", _WEBHOOK / "crds")
     cluster.admin.get(RANGES)  # established, its storage is still made; the client waits for that
 
 

@@ -55,7 +55,7 @@ def apply_directory(cluster: Api, directory: Path, *crds: str) -> subprocess.Com
     # The API server makes its own namespaces a moment after it is ready.
     cluster.admin.wait("/api/v1/namespaces", lambda found: NAMESPACE in found)
     applied = cluster.apply(directory)
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", *crds)
+    cluster.kubectl("wait", "--for=condition=Established", "--timeout=120s", *crds)
     return applied
 
 

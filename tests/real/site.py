@@ -43,7 +43,7 @@ SHORT_LEASE = (
     "--leader-elect-renew-deadline=2s",
     "--leader-elect-retry-period=500ms",
 )
-_SECONDS = 60.0
+_SECONDS = 180.0
 _GRACE = 10.0
 """Seconds that the Deployment has for its end (`terminationGracePeriodSeconds`)."""
 _POLL = 0.05
@@ -73,7 +73,7 @@ class Replica:
 
     def get(self, path: str) -> tuple[int, str]:
         """What it answers; code 0 where nobody listens."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=15)
         try:
             connection.request("GET", path)
             reply = connection.getresponse()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 NAME = "clustercidrconfigs.networking.x-k8s.io"
 ROLE = "/apis/rbac.authorization.k8s.io/v1/clusterroles/cidrella"
-SECONDS = 30.0
+SECONDS = 180.0
 """Within seconds: the kind is looked for every two. This is for a machine that is busy."""
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tests.testenv.proxy import FaultProxy
 
 RULES = [{"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "create", "patch"]}]
-PATIENCE = 60.0
+PATIENCE = 180.0
 
 
 class Candidate:

@@ -26,7 +26,7 @@ EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 RULES = [{"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"]}]
 USER = "system:serviceaccount:default:reporter"
 QUICK = EventSettings(update_period=0.5)
-PATIENCE = 60.0
+PATIENCE = 180.0
 
 
 @pytest.fixture(scope="module")

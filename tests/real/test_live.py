@@ -133,7 +133,7 @@ def test_kubectl_plugin(cluster: Api, reader: Path) -> None:
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [str(cluster.kubectl_path), "cidrella", *arguments]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=180, check=False)
 
     listed = run("pools")
     assert listed.returncode == 0, listed.stderr

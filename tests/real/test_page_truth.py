@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.real.behind import Behind
     from tests.real.site import Replica, Site
 
-SECONDS = 60.0
+SECONDS = 180.0
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ places = ["/", "/etc", "/usr", "/var/run/secrets/kubernetes.io/serviceaccount", 
 writable = [each for each in places if not os.statvfs(each).f_flag & os.ST_RDONLY]
 print(json.dumps([os.getuid(), capabilities, writable, cidrella.__file__]))
 """
-STARTING_SECONDS = 60
+STARTING_SECONDS = 180
 
 
 @dataclass(frozen=True)
@@ -277,7 +277,7 @@ def wait_ready(pod: Pod) -> None:
 
 
 def status(host: str, port: int, path: str) -> int:
-    connection = http.client.HTTPConnection(host, port, timeout=5)
+    connection = http.client.HTTPConnection(host, port, timeout=30)
     try:
         connection.request("GET", path)
         return connection.getresponse().status

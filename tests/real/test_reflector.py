@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 RULES = [{"apiGroups": ["", "reflector.example.com"], "resources": ["nodes", "gadgets"], "verbs": ["list", "watch"]}]
 WATCH = r"[?&]watch="
 LIST = r"[?&]limit="
-PATIENCE = 60.0
+PATIENCE = 180.0
 BRISK = ReflectorSettings(page=7, stall=3.0, settled=0.5, cap=0.5, absent_period=0.2)
 """As in earnest, but for times that nobody wants to wait for here."""
 

@@ -116,12 +116,12 @@ def test_asks_before_it_acts(cluster: Api, command: Cidrella) -> None:
     """Without a terminal to ask on, `--yes` is needed; on one, no means no and yes means yes."""
     pool(cluster, "a", OURS)
     program = [sys.executable, "-m", "cidrella", "release", "--finalizers"]
-    mute = subprocess.run(program, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
+    mute = subprocess.run(program, stdin=subprocess.DEVNULL, capture_output=True, timeout=180, check=False)
     assert mute.returncode == 2
     for answer, code, left in (("n", 1, [OURS]), ("y", 0, [])):
         keyboard, terminal = os.openpty()
         os.write(keyboard, f"{answer}\n".encode())
-        asked = subprocess.run(program, stdin=terminal, capture_output=True, text=True, timeout=60, check=False)
+        asked = subprocess.run(program, stdin=terminal, capture_output=True, text=True, timeout=180, check=False)
         assert asked.returncode == code, asked.stderr
         assert "take the finalizers off 1 pool, at" in asked.stderr
         assert finalizers(cluster) == {"a": left}

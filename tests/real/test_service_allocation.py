@@ -36,7 +36,7 @@ NEVER_USED = 10
 """Addresses that were given for Services which are not created after all: lost, but for the repairer."""
 LAST = 1 << 20
 """More requests than there are."""
-SECONDS = 90.0
+SECONDS = 300.0
 """For a slow day."""
 
 

@@ -191,7 +191,7 @@ def test_as_a_plugin_of_kubectl(cluster: Api, reader: Path) -> None:
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [str(cluster.kubectl_path), "cidrella", "services", *arguments]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=180, check=False)
 
     shown = run()
     assert shown.returncode == 0, shown.stderr

@@ -129,7 +129,7 @@ def test_wrong_flags_touch_nothing(site: Site) -> None:
     with behind_proxy(site) as behind:
         for flags, named in cases.items():
             command = [sys.executable, "-m", "cidrella", "run", f"--kubeconfig={behind.kubeconfig}", *flags.split()]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
             assert done.returncode == 2
             (line,) = (done.stdout + done.stderr).splitlines()
             assert named in line

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 SERVICE_RANGE = "10.96.0.0/16"
 ADMIN = "admin"
 NO_FLAGS: Mapping[str, object] = MappingProxyType({})
-_READY_SECONDS = 90
+_READY_SECONDS = 240
 _POLL_SECONDS = 0.05
-_ASK_SECONDS = 2.0
+_ASK_SECONDS = 10.0
 
 
 class Api(ABC):
@@ -153,7 +153,7 @@ class Api(ABC):
     def kubectl(self, *arguments: str | Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
         """The administrator's kubectl, which has to succeed."""
         command: list[str | Path] = [self.kubectl_path, "--kubeconfig", self.kubeconfig, *arguments]
-        done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=180, check=False)
         assert done.returncode == 0, f"kubectl {' '.join(map(str, arguments))}: {done.stderr}"
         return done
 

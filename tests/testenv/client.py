@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MERGE_PATCH = "application/merge-patch+json"
-_TIMEOUT = 30.0
+_TIMEOUT = 90.0
 _IDLE = 30.0
 """Seconds after which a connection that nobody used is not trusted with a write: the API server closes idle ones."""
 _STORAGE_IN_THE_MAKING = "storage is (re)initializing"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
-_STOP_SECONDS = 10
+_STOP_SECONDS = 30
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tests.testenv.faults import Fault
 
 LOOPBACK: Final = "127.0.0.1"
-PATIENCE: Final = 30.0
+PATIENCE: Final = 90.0
 """How long tests wait for something to show up in the log, in seconds: for a slow day, not for a long wait."""
 HTTP_1: Final = ["http/1.1"]
 """What is offered while TLS is agreed on, so that nobody begins with HTTP/2."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 BREAK: Final = b""
 """For `to_watch`: end the connection in the middle of the reply."""
-PATIENCE: Final = 30.0
+PATIENCE: Final = 90.0
 """How long the server waits for its client or for the test before it gives up, in seconds: for a slow day."""
 
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 READY = "Ctrl-C ends it."
 """The last line that it prints when it can be used."""
-_READY_SECONDS = 30
-_COMMAND_SECONDS = 60
+_READY_SECONDS = 120
+_COMMAND_SECONDS = 180
 
 
 class Up:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 FENCED = re.compile(r"^```console up\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 AGE = re.compile(r"\b[0-9]+(s|m|m[0-9]+s|h)(?=\s|$)")
-_MOMENT = 5.0
-"""Seconds that things may take which a person would not notice, or wait for."""
+_MOMENT = 60.0
+"""Seconds after which a command that shows something else than the page is wrong, on a busy machine."""
 
 
 def steps(page: Path) -> Iterator[tuple[str, str]]:
