@@ -20,7 +20,7 @@ import yaml
 
 from tests.chaos.history import COLLECTIONS, Fault, History, Rest, Sample, Snapshot, Write
 from tests.chaos.reading import listed, read_changes
-from tests.testenv.audit import WRITES, requests_despite_kills
+from tests.testenv.audit import WRITES, requests
 from tests.testenv.client import ApiError, Client
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class Recorder:
         return history
 
     def _writes(self) -> Iterator[Write]:
-        for each in requests_despite_kills(self._cluster.audit_log):
+        for each in requests(self._cluster.audit_log):
             if each.resource in COLLECTIONS and each.verb in WRITES:
                 yield Write(
                     received=each.received,

@@ -13,6 +13,7 @@ import pytest
 
 from tests.conformance.talking import Talk
 from tests.real.conftest import CRDS, KEPT_LOGS, WEBHOOK_CRDS, Kubectl
+from tests.real.site import eventually
 from tests.testenv.cluster import Cluster
 from tests.testenv.embedded import Embedded
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from tests.testenv.api import Api
 
+OPENAPI_PATHS = {"apis/networking.x-k8s.io/v1", "apis/networking.x-k8s.io/v1alpha1", "apis/cidrella.dev/v1alpha1"}
 CRD_FILES = ("-f", CRDS, "-f", WEBHOOK_CRDS)
 SERVERS = (Cluster, Embedded)
 
@@ -30,6 +32,8 @@ def install(api: Api) -> None:
     api.admin.wait("/api/v1/namespaces", lambda found: "kube-system" in found)
     api.kubectl("apply", *CRD_FILES)
     api.kubectl("wait", "--for=condition=Established", "--timeout=120s", *CRD_FILES)
+    # The API server adds the groups of CRDs to its OpenAPI documents a second later.
+    eventually(lambda: api.admin.get("/openapi/v3")["paths"].keys() >= OPENAPI_PATHS)
 
 
 @pytest.fixture(scope="session", params=SERVERS, ids=lambda server: server.kind)

@@ -28,6 +28,8 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 PARTIAL = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 PARTIAL_LIST = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 _TIMEOUT = 90.0
+_IDLE = 30.0
+"""Seconds after which a connection is not used again: kube-apiserver closes it after 90."""
 _SILENCE = 15.0
 _STORAGE_IN_THE_MAKING = "storage is (re)initializing"
 
@@ -186,6 +188,9 @@ class Talk:
         if connection is None:
             connection = self._local.connection = self._connect(_TIMEOUT)
             self._connections.append(connection)
+        elif time.monotonic() - self._local.used > _IDLE:
+            connection.close()  # it connects again by itself; the server may have closed it
+        self._local.used = time.monotonic()
         try:
             connection.request(method, target, data, headers)
             reply = connection.getresponse()

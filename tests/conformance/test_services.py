@@ -46,16 +46,16 @@ def test_the_one_that_is_asked_for(talk: Talk, name: str, path: str) -> None:
     """An address that is free is given to who names it, and can be given again when it is gone."""
     address = talk.create(path, service(name), dryRun="All").granted(201)["spec"]["clusterIP"]
     assert ip_address(address) in RANGE
-    found = made(talk, path, service(name, clusterIP="10.96.77.5"))
-    assert found["spec"]["clusterIPs"] == ["10.96.77.5"]
+    found = made(talk, path, service(name, clusterIP="10.96.0.85"))
+    assert found["spec"]["clusterIPs"] == ["10.96.0.85"]
     talk.delete(f"{path}/{name}").granted()
-    assert made(talk, path, service(f"{name}-2", clusterIP="10.96.77.5"))["spec"]["clusterIP"] == "10.96.77.5"
+    assert made(talk, path, service(f"{name}-2", clusterIP="10.96.0.85"))["spec"]["clusterIP"] == "10.96.0.85"
     talk.delete(f"{path}/{name}-2").granted()
 
 
 def test_from_hand_to_hand(talk: Talk, name: str, path: str) -> None:
     """An address is free as soon as its Service is gone, or has another: for one of that name, and for any."""
-    address = "10.96.77.6"
+    address = "10.96.0.86"
     for _ in range(2):
         made(talk, path, service(name, clusterIP=address))
         talk.delete(f"{path}/{name}").granted()
@@ -200,15 +200,15 @@ class TestChanging:
 
     def test_a_dry_run_takes_none(self, talk: Talk, name: str, path: str) -> None:
         """It says what would be, and leaves the address to others."""
-        body = service(name, clusterIP="10.96.78.6")
-        assert talk.create(path, body, dryRun="All").granted(201)["spec"]["clusterIP"] == "10.96.78.6"
-        assert made(talk, path, service(f"{name}-2", clusterIP="10.96.78.6"))["spec"]["clusterIP"] == "10.96.78.6"
+        body = service(name, clusterIP="10.96.0.87")
+        assert talk.create(path, body, dryRun="All").granted(201)["spec"]["clusterIP"] == "10.96.0.87"
+        assert made(talk, path, service(f"{name}-2", clusterIP="10.96.0.87"))["spec"]["clusterIP"] == "10.96.0.87"
 
     def test_it_is_refused_for_another_reason(self, talk: Talk, name: str, path: str) -> None:
         """A Service that is refused takes no address with it."""
-        bad = service(name, clusterIP="10.96.79.7", sessionAffinity="Perhaps")
+        bad = service(name, clusterIP="10.96.0.88", sessionAffinity="Perhaps")
         talk.create(path, bad).refused(422, "Invalid")
-        made(talk, path, service(name, clusterIP="10.96.79.7"))
+        made(talk, path, service(name, clusterIP="10.96.0.88"))
 
     def test_it_goes_with_its_service(self, talk: Talk, name: str, path: str) -> None:
         """The reply to deleting a Service shows it as it was."""

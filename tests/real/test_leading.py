@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -17,9 +18,10 @@ from tests.testenv.faults import cut
 from tests.testenv.nodes import NODES, assert_no_overlap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from tests.real.site import Replica, Site
+    from tests.testenv.api import Api
     from tests.testenv.audit import Request
 
 USER = "system:serviceaccount:kube-system:cidrella"
@@ -141,6 +143,18 @@ def _has_stepped_down(replica: Replica) -> bool:
     return any(line["event"] == "no longer leading" for line in replica.logged())
 
 
+@contextmanager
+def api_server_down(cluster: Api) -> Iterator[None]:
+    """The API server is killed, and started again afterwards, also for the tests that follow a failure."""
+    cluster.apiserver.kill()
+    try:
+        yield
+    finally:
+        cluster.apiserver.start()
+        cluster.wait_ready()
+        cluster.admin.close()
+
+
 def test_the_api_server_is_away_for_longer_than_the_lease(site: Site) -> None:
     """F5, O6, pitfall 24: replicas outlive the outage, say so, lead no longer than they may, and one leads after.
 
@@ -152,28 +166,25 @@ def test_the_api_server_is_away_for_longer_than_the_lease(site: Site) -> None:
     serve(site, "n1")
     pids = [one.process.pid, two.process.pid]
 
-    site.cluster.apiserver.kill()
-    killed = time.monotonic()
-    for replica in (one, two):
-        eventually(lambda replica=replica: replica.metric("cidrella_api_reachable") == 0)  # type: ignore[misc]
-        eventually(lambda replica=replica: replica.get("/readyz")[0] == 503)  # type: ignore[misc]
-        assert replica.get("/healthz")[0] == 200
-    eventually(lambda: not leads(leader))
-    code, why = leader.get("/readyz")
-    assert code == 503
-    assert "nodes cannot be followed" in why
-    assert "the lease cannot be had" in why
-    third, fourth = (site.replica().start(until_ready=False) for _ in range(2))
-    eventually(lambda: third.get("/healthz")[0] == fourth.get("/healthz")[0] == 200)
-    _, ended = fourth.terminate()
-    assert ended == 0
-    eventually(lambda: time.monotonic() - killed > LEASE_SECONDS + 1)
-    assert not leads(one)
-    assert not leads(two)
+    with api_server_down(site.cluster):
+        killed = time.monotonic()
+        for replica in (one, two):
+            eventually(lambda replica=replica: replica.metric("cidrella_api_reachable") == 0)  # type: ignore[misc]
+            eventually(lambda replica=replica: replica.get("/readyz")[0] == 503)  # type: ignore[misc]
+            assert replica.get("/healthz")[0] == 200
+        eventually(lambda: not leads(leader))
+        code, why = leader.get("/readyz")
+        assert code == 503
+        assert "nodes cannot be followed" in why
+        assert "the lease cannot be had" in why
+        third, fourth = (site.replica().start(until_ready=False) for _ in range(2))
+        eventually(lambda: third.get("/healthz")[0] == fourth.get("/healthz")[0] == 200)
+        _, ended = fourth.terminate()
+        assert ended == 0
+        eventually(lambda: time.monotonic() - killed > LEASE_SECONDS + 1)
+        assert not leads(one)
+        assert not leads(two)
 
-    site.cluster.apiserver.start()
-    site.cluster.wait_ready()
-    site.admin.close()
     eventually(lambda: any(map(leads, (one, two, third))))
     third.wait_ready()
     assert sum(map(leads, (one, two, third))) == 1

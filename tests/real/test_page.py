@@ -77,27 +77,30 @@ def test_a_token_of_the_cluster(site: Site) -> None:
     (told,) = (line for line in replica.logged() if line["event"] == "whether a credential is right cannot be told")
     assert "tokenreviews" in told["error"]
     site.cluster.kubectl("apply", "-k", DEPLOY / "page-auth")
-    eventually(lambda: ask(replica, token=mighty)[0] == 200, 60)
-    site.admin.create(ACCOUNTS, {"metadata": {"name": "looker"}})
-    token = account_token(site.cluster, "looker")
-    assert ask(replica, token=token)[0] == 401
-    assert ask(replica, token="rubbish")[0] == 401
-    assert ask(replica)[0] == 401
-    assert log_in(replica, "rubbish") == ("/login#wrong", "")
-    kubectl = site.cluster.kubectl
-    kubectl("create", "clusterrole", "looker", "--verb=list", "--resource=nodes")
-    kubectl("create", "clusterrolebinding", "looker", "--clusterrole=looker", "--serviceaccount=kube-system:looker")
-    eventually(lambda: ask(replica, "/api/v1/nodes", token=token)[0] == 200, 60)
-    other = kubectl("create", "token", "looker", "-n", "kube-system", "--audience=other").stdout.strip()
-    assert ask(replica, token=other)[0] == 401
-    where, cookie = log_in(replica, token)
-    assert (where, ask(replica, Cookie=cookie)[0]) == ("/", 200)
-    kubectl("delete", "clusterrolebinding/looker", "clusterrole/looker")
-    # What the API server said is believed for half a minute.
-    eventually(lambda: ask(replica, Cookie=cookie)[0] == 401, 90)
-    kubectl("delete", "serviceaccount", "looker", "-n", "kube-system")
-    assert replica.get("/healthz")[0] == 200
-    site.cluster.kubectl("delete", "-k", DEPLOY / "page-auth")
+    try:
+        eventually(lambda: ask(replica, token=mighty)[0] == 200)
+        site.admin.create(ACCOUNTS, {"metadata": {"name": "looker"}})
+        token = account_token(site.cluster, "looker")
+        assert ask(replica, token=token)[0] == 401
+        assert ask(replica, token="rubbish")[0] == 401
+        assert ask(replica)[0] == 401
+        assert log_in(replica, "rubbish") == ("/login#wrong", "")
+        kubectl = site.cluster.kubectl
+        kubectl("create", "clusterrole", "looker", "--verb=list", "--resource=nodes")
+        kubectl("create", "clusterrolebinding", "looker", "--clusterrole=looker", "--serviceaccount=kube-system:looker")
+        eventually(lambda: ask(replica, "/api/v1/nodes", token=token)[0] == 200)
+        other = kubectl("create", "token", "looker", "-n", "kube-system", "--audience=other").stdout.strip()
+        assert ask(replica, token=other)[0] == 401
+        where, cookie = log_in(replica, token)
+        assert (where, ask(replica, Cookie=cookie)[0]) == ("/", 200)
+        kubectl("delete", "clusterrolebinding/looker", "clusterrole/looker")
+        # What the API server said is believed for half a minute.
+        eventually(lambda: ask(replica, Cookie=cookie)[0] == 401)
+        assert replica.get("/healthz")[0] == 200
+    finally:
+        site.cluster.kubectl("delete", "--ignore-not-found", "-k", DEPLOY / "page-auth")
+        looker = ("clusterrolebinding/looker", "clusterrole/looker", "serviceaccount/looker")
+        site.cluster.kubectl("delete", "--ignore-not-found", "-n", "kube-system", *looker)
 
 
 def test_without_the_right_to_list_services(site: Site) -> None:

@@ -13,6 +13,7 @@ import os
 import re
 import signal
 import subprocess
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ from tests.real.rbac import account_token, apply_deploy, apply_directory
 from tests.real.webhook import ACCOUNT as WEBHOOK_ACCOUNT
 from tests.real.webhook import CONFIGURATION, CRD, RANGES, WEBHOOK, shown_certificate
 from tests.testenv.audit import requests
+from tests.testenv.binaries import alone
 from tests.testenv.nodes import NODES, realistic_node
 from tests.testenv.processes import Process
 
@@ -98,6 +100,13 @@ class Pod:
         asked = self.container[kind]["httpGet"]
         (port,) = [each["containerPort"] for each in self.container["ports"] if each["name"] == asked["port"]]
         return status(asked.get("host", "127.0.0.1"), port, asked["path"])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ports() -> Iterator[None]:
+    """The ports of the Deployments, which are fixed: one test run on this machine uses them at a time."""
+    with alone(Path(tempfile.gettempdir(), f"cidrella-test-pod-{os.getuid()}", ".lock")):
+        yield
 
 
 @pytest.fixture(scope="module")

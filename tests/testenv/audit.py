@@ -36,15 +36,10 @@ class Request:
 
 
 def requests(log: Path) -> Iterator[Request]:
-    """Every request in a log, in the order in which they were answered. A last line in the making is left out."""
-    with log.open() as lines:
-        for line in lines:
-            if line.endswith("\n"):
-                yield _request(json.loads(line))
+    """Every request in a log, in the order in which they were answered. A last line in the making is left out.
 
-
-def requests_despite_kills(log: Path) -> Iterator[Request]:
-    """The same, where the API server was killed at times: a line that it could not end has the next one behind it."""
+    An API server that is killed may leave half a line; the next one writes behind it, and only its part is read.
+    """
     with log.open() as lines:
         for line in lines:
             if line.endswith("\n"):

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_FIRST = 10_000
+_FIRST = 11_000
+"""Above the ports of the Deployments in deploy/ (10290, 10291), which test_pod uses."""
 _BLOCK = 200
 """Ports per process: more than one test needs before the first of them is used again."""
 _EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
