@@ -53,8 +53,8 @@ test-long: $(VENV)/.dev ## Run the exhaustive tests, in hours: LONG names its pa
 			echo "$$part: $$word, $$(( $$(date +%s) - began )) s" >> build/test-long.txt.new; \
 		done; mv build/test-long.txt.new build/test-long.txt; echo "--- results"; cat build/test-long.txt; exit $$status
 
-unit-long: $(VENV)/.dev ## Run the unit tests with five times as many random examples
-	@HYPOTHESIS_PROFILE=ci $(MAKE) --no-print-directory unit
+unit-long: $(VENV)/.dev ## Run the unit tests with five times as many examples, new ones each time
+	@HYPOTHESIS_PROFILE=long $(MAKE) --no-print-directory unit
 
 lint: $(VENV)/.dev ## Check style and formatting
 	$(call timed,lint,$(BIN)/ruff check && $(BIN)/ruff format --check)
@@ -66,7 +66,7 @@ layers: $(VENV)/.dev ## Check that no package imports from a layer above it
 	$(call timed,layers,$(BIN)/lint-imports --no-cache)
 
 unit: $(VENV)/.dev ## Run the tests that need no cluster; every branch of the core must be covered
-	$(call timed,unit,$(PYTEST) -n 3 --cov --cov-report= --doctest-modules src tests $(addprefix --ignore=,$(CLUSTERED) $(BROWSED)) \
+	$(call timed,unit,$(PYTEST) -n 2 --cov --cov-report= --doctest-modules src tests $(addprefix --ignore=,$(CLUSTERED) $(BROWSED)) \
 		&& $(BIN)/coverage report --include='src/cidrella/core/*' --fail-under=100 \
 		&& $(BIN)/coverage report --omit='src/cidrella/core/*')
 

@@ -1,7 +1,7 @@
 """How hard the property tests try: chosen by the environment variable HYPOTHESIS_PROFILE.
 
-- `default`: what every run of the tests can afford.
-- `ci`: more examples, and the same ones each time, so that a red run can be repeated.
+- `default`: the same examples each time, so that a run fails because of a change and never by chance.
+- `long`: five times as many, and new ones each time; a failure prints how to repeat it. `make test-long` uses it.
 - `mutants`: few examples, the same each time, nothing kept on disk, and no search for a simpler example of a failure:
   each of a few thousand mutants pays for them.
 """
@@ -23,8 +23,8 @@ PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "default")
 # Less garbage collection in kube-apiserver, etcd and kubectl: a sixth less CPU to start an API server.
 os.environ.setdefault("GOGC", "400")
 
-settings.register_profile("default", max_examples=60, stateful_step_count=25, deadline=None)
-settings.register_profile("ci", max_examples=300, stateful_step_count=50, deadline=None, derandomize=True)
+settings.register_profile("default", max_examples=60, stateful_step_count=25, deadline=None, derandomize=True)
+settings.register_profile("long", max_examples=300, stateful_step_count=50, deadline=None, print_blob=True)
 settings.register_profile(
     "mutants",
     max_examples=20,

@@ -132,8 +132,10 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule(most=st.integers(1, 3), patience=st.integers(0, 4))
     def take(self, most: int, patience: int) -> None:
-        # Between the times of all keys, however often it comes to that: who is first at the same time, nobody knows.
+        # Never at the time at which a key is due: which of the two comes first is not defined.
         give_up = self.model.now + patience + 1 / 1024
+        while any(due == give_up for due, _ in self.model.delayed):
+            give_up += 1 / 2048
         if not self.model.ready:
             soonest = [due for due, key in self.model.delayed if key not in self.model.in_hand]
             self.model.pass_time(min([*soonest, give_up]))
