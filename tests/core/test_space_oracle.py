@@ -382,12 +382,14 @@ SITUATIONS = [
 ]
 
 
+@pytest.mark.no_cover  # three times as fast; other tests cover every branch
 @pytest.mark.parametrize("seed", TERRAINS)
 def test_walk(seed: int) -> None:
     """A1, A2, A3, A5, A7, A8: on a long random walk, blocks, counts and holdings are the oracle's at every step."""
     walk(seed)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("family", Family)
 def test_walks_reach_every_situation(family: Family) -> None:
     """A1, A5, A8: the walks prove something, because together they reach each situation in each family, repeatedly."""
