@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from typing import TYPE_CHECKING
 
 from hypothesis import HealthCheck, Phase, settings
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 pytest_plugins = ["tests.plugins.scheduling"]
 
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "default")
+
+# A shell starts background jobs with SIGINT ignored; the programs that tests start and interrupt would ignore it, too.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Less garbage collection in kube-apiserver, etcd and kubectl: a sixth less CPU to start an API server.
 os.environ.setdefault("GOGC", "400")
