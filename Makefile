@@ -10,20 +10,21 @@ FIRST_STEPS := examples/first-steps/first.yaml
 CLUSTERED := tests/testenv tests/conformance tests/up tests/real tests/chaos
 # Tests that need a browser.
 BROWSED := tests/page
-# Tests on an API server spend half of their time waiting, so there are more workers than cores.
+# Tests on an API server mostly wait, so there are more workers than cores.
 WORKERS ?= 4
-# A fresh clone has no bytecode; without it, each of some 300 processes that the tests start compiles the program again.
+# A fresh clone has no bytecode; without it, each Python process that the tests start compiles the program again.
 unexport PYTHONDONTWRITEBYTECODE
-PYTEST := $(BIN)/python -m pytest -p tests.plugins.file_progress -o console_output_style=classic
+# A worker that crashes ends the run: xdist would run its tests again.
+PYTEST := $(BIN)/python -m pytest -p tests.plugins.file_progress -o console_output_style=classic --max-worker-restart=0
 # What `make test-long` runs.
 LONG ?= unit-long migration compare chaos soak mutants
 # How long each part of `make test` took.
 TIMES := build/test-times.txt
 # What `make quick` tests: the packages with changes since BASE, committed or not, in src/ and tests/.
-BASE ?= $(shell git rev-parse -q --verify '@{upstream}' || echo HEAD)
+BASE ?= $(shell git rev-parse -q --verify '@{upstream}' 2>/dev/null || echo HEAD)
 CHANGED = $(wildcard $(foreach package,$(CHANGED_PACKAGES),src/cidrella/$(package) tests/$(package)))
 CHANGED_PACKAGES = $(filter-out $(notdir $(CLUSTERED) $(BROWSED)),$(sort $(shell \
-	{ git diff --name-only $(BASE); git ls-files --others --exclude-standard; } \
+	{ git diff --no-renames --name-only --merge-base $(BASE); git ls-files --others --exclude-standard; } \
 	| sed -nE 's,^(src/cidrella|tests)/([a-z]+)/.*,\2,p')))
 
 .DEFAULT_GOAL := help
@@ -35,23 +36,24 @@ help: ## List the targets
 run: $(VENV)/.up ## Set up, then run everything on this machine until Ctrl-C: an API, the controller, a pool to play with
 	@$(BIN)/cidrella up -f $(FIRST_STEPS)
 
-# First what needs no cluster, while the test environment is built; then what needs one. A part that fails ends the run.
+# First the parts that need no cluster, while the test environment is built; then the others. If a part fails, the second stage does not start.
 test: $(VENV)/.dev ## Run every check that must pass: lint, types, layers, unit tests, tests on a real API server and in a browser
-	@mkdir -p build && rm -f $(TIMES)
+	@mkdir -p build && rm -rf $(TIMES) build/testenv-logs
 	@$(MAKE) --no-print-directory -j lint types layers unit testenv chromium \
 		&& $(MAKE) --no-print-directory -j page real; \
 		status=$$?; echo "--- seconds by part"; cat $(TIMES); exit $$status
 
-quick: $(VENV)/.dev ## Run lint, types, layers, and the unit tests of the packages changed since BASE (the upstream branch, else HEAD)
+quick: $(VENV)/.dev ## Run lint, types, layers, and the unit tests of the packages in src/ and tests/ changed since BASE (the upstream branch, else HEAD)
 	@$(MAKE) --no-print-directory -j lint types layers unit-changed
 
-# Every part runs, whatever becomes of the others, and the last lines say which failed.
+# Every part runs, even if another one fails. The last lines say which failed.
 test-long: $(VENV)/.dev ## Run the exhaustive tests, in hours: LONG names its parts; before a release, and before work on the write path is done
 	@mkdir -p build && rm -f build/test-long.txt.new
-	@status=0; for part in $(LONG); do \
-			echo "--- $$part"; began=$$(date +%s); word=passed; $(MAKE) --no-print-directory $$part || { word=FAILED; status=1; }; \
+	@for part in $(LONG); do \
+			echo "--- $$part"; began=$$(date +%s); word=passed; $(MAKE) --no-print-directory $$part || word=FAILED; \
 			echo "$$part: $$word, $$(( $$(date +%s) - began )) s" >> build/test-long.txt.new; \
-		done; mv build/test-long.txt.new build/test-long.txt; echo "--- results"; cat build/test-long.txt; exit $$status
+		done
+	@mv build/test-long.txt.new build/test-long.txt; echo "--- results"; cat build/test-long.txt; ! grep -q FAILED build/test-long.txt
 
 unit-long: $(VENV)/.dev ## Run the unit tests with five times as many examples, new ones each time
 	@HYPOTHESIS_PROFILE=long $(MAKE) --no-print-directory unit
@@ -71,6 +73,7 @@ unit: $(VENV)/.dev ## Run the tests that need no cluster; every branch of the co
 		&& $(BIN)/coverage report --omit='src/cidrella/core/*')
 
 unit-changed: $(VENV)/.dev
+	@git rev-parse -q --verify '$(BASE)^{commit}' > /dev/null || { echo 'make quick: BASE is no commit of a git checkout: $(BASE)'; exit 2; }
 	$(call timed,unit tests of changed packages: $(or $(CHANGED),none),$(if $(CHANGED),$(PYTEST) -n auto --doctest-modules $(CHANGED)))
 
 real: $(VENV)/.dev testenv ## Run the tests on a real API server and on the embedded one, and those of the test environment

@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from tests.testenv.binaries import alone, cache_directory
@@ -38,8 +39,9 @@ def _installed() -> str | None:
     with alone(cache_directory() / "chromium.lock"):
         found = _found()
         if found is None and os.geteuid() == 0 and _DEBIAN.exists():
-            _run("apt-get", "update")
-            _run("apt-get", "install", "-y", "--no-install-recommends", "chromium-headless-shell")
+            with suppress(subprocess.CalledProcessError):  # a Debian without the package: then Playwright's own
+                _run("apt-get", "update")
+                _run("apt-get", "install", "-y", "--no-install-recommends", "chromium-headless-shell")
             found = _found()
         if found is None:
             _run(sys.executable, "-m", "playwright", "install", "chromium")

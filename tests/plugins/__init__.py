@@ -1,1 +1,1 @@
-"""Plugins for pytest that the Makefile loads."""
+"""Plugins for pytest."""

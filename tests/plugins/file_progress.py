@@ -68,7 +68,7 @@ class FileProgress:
         file = self._files[name]
         file.seconds += report.duration
         if report.failed:
-            self._terminal.write_line(f"FAILED {report.nodeid} ({report.when}): {_reason(report)}", red=True)
+            self._print(f"FAILED {report.nodeid} ({report.when}): {_reason(report)}")
         if report.failed or report.skipped or report.when == "call":
             file.outcomes[report.outcome] += 1
         if report.when == "teardown":
@@ -76,7 +76,11 @@ class FileProgress:
             file.done += 1
             self._done += 1
             if file.done == file.tests:
-                self._terminal.write_line(f"[{self._done:>{len(str(self._tests))}}/{self._tests}] {name}: {file}")
+                self._print(f"[{self._done:>{len(str(self._tests))}}/{self._tests}] {name}: {file}")
+
+    def _print(self, line: str) -> None:
+        self._terminal.write_line(line)
+        self._terminal.flush()
 
     def _collected(self, ids: Iterable[str]) -> None:
         counts = Counter(map(_file_of, ids))
@@ -87,7 +91,7 @@ class FileProgress:
 
 def _reason(report: pytest.TestReport) -> str:
     crash = getattr(report.longrepr, "reprcrash", None)
-    return crash.message.partition("\n")[0] if crash else ""
+    return (crash.message if crash else str(report.longrepr)).partition("\n")[0]
 
 
 def _file_of(nodeid: str) -> str:

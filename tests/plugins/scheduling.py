@@ -15,12 +15,12 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 if TYPE_CHECKING:
     from collections import OrderedDict
 
-    import pytest
     from xdist.workermanage import WorkerController
 
     Tests = dict[str, bool]
@@ -35,7 +35,7 @@ SECONDS = {
     "tests/conformance/test_kubectl.py": 50,
     "tests/conformance/test_random.py": 40,
     "tests/controller/test_never_twice.py": 15,
-    "tests/core/test_space_oracle.py": 50,
+    "tests/core/test_space_oracle.py": 25,
     "tests/page/test_adapting.py": 30,
     "tests/page/test_connection.py": 40,
     "tests/page/test_geometry.py": 45,
@@ -111,6 +111,7 @@ def _seconds(group: str) -> int:
     return SECONDS.get(group.partition("[")[0], _OTHERS)
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> EnvironmentScheduling:
     """Use it for every run with workers."""
     return EnvironmentScheduling(config, log)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -45,7 +46,8 @@ def test_a_line_for_each_file(tmp_path: Path, workers: str) -> None:
     """With and without workers: outcomes, seconds and properties of each file; failures at once; no dots."""
     (tmp_path / "test_one.py").write_text(ONE)
     (tmp_path / "test_other.py").write_text(OTHER)
-    command = [sys.executable, "-m", "pytest", "-p", "tests.plugins.file_progress", "-n", workers, str(tmp_path)]
+    command = [sys.executable, "-m", "pytest", "-p", "tests.plugins.file_progress", "-n", workers]
+    command += ["--rootdir", str(tmp_path), "-c", os.devnull, "-p", "no:cacheprovider", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     progress, _, summary = done.stdout.partition("= short test summary info =")
     for line in (FAILED, BROKEN, LINE_ONE, LINE_OTHER):

@@ -196,7 +196,7 @@ def alone(lock: Path) -> Iterator[None]:
     """Hold a lock among all runs on this machine. The kernel releases it when a run dies."""
     lock.parent.mkdir(parents=True, exist_ok=True)
     with lock.open("w") as held:
-        waiting = go.Patience(f"waiting for another run, which builds in {lock.parent}")
+        waiting = go.Patience(f"waiting for another run, which holds {lock}")
         while True:
             try:
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
