@@ -24,7 +24,7 @@ TIMES := build/test-times.txt
 BASE ?= $(shell git rev-parse -q --verify '@{upstream}' 2>/dev/null || echo HEAD)
 CHANGED = $(wildcard $(foreach package,$(CHANGED_PACKAGES),src/cidrella/$(package) tests/$(package)))
 CHANGED_PACKAGES = $(filter-out $(notdir $(CLUSTERED) $(BROWSED)),$(sort $(shell \
-	{ git diff --no-renames --name-only --merge-base $(BASE); git ls-files --others --exclude-standard; } \
+	{ git diff --no-renames --name-only --merge-base $(BASE) 2>/dev/null; git ls-files --others --exclude-standard; } \
 	| sed -nE 's,^(src/cidrella|tests)/([a-z]+)/.*,\2,p')))
 
 .DEFAULT_GOAL := help
