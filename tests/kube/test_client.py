@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from cidrella import __version__
 from cidrella.kube import transport
 from cidrella.kube.client import METADATA_ONLY, STRATEGIC_PATCH, Client
 from cidrella.kube.credentials import Access, Header, Proof
-from cidrella.kube.errors import ApiError, KubeError, MalformedReplyError, NoAnswerError
+from cidrella.kube.errors import ApiError, ConfigError, KubeError, MalformedReplyError, NoAnswerError
 from tests.kube.serving import serving
 from tests.testenv.ports import free_port
 
@@ -29,7 +30,14 @@ class Thing(msgspec.Struct):
     name: str
 
 
-STATUS = {"kind": "Status", "apiVersion": "v1", "reason": "Conflict", "message": "no", "code": 409}
+STATUS = {
+    "kind": "Status",
+    "apiVersion": "v1",
+    "status": "Failure",
+    "reason": "Conflict",
+    "message": "no",
+    "code": 409,
+}
 
 
 def run(answer: web.Response | Callable[[web.Request], Awaitable[web.StreamResponse]], use: Any, **options: Any) -> Any:
@@ -109,15 +117,51 @@ def test_server_with_a_path() -> None:
 
 @pytest.mark.parametrize(
     ("code", "unsettled"),
-    [(400, False), (404, False), (409, False), (422, False), (429, False), (500, True), (504, True)],
+    [
+        *((code, False) for code in (400, 401, 403, 404, 409, 410, 415, 422, 451)),
+        *((code, True) for code in (307, 408, 425, 429, 499, 500, 503, 504)),
+    ],
 )
 def test_refusals(code: int, unsettled: bool) -> None:
-    """N9: Kubernetes' refusal comes with code, reason and message, and only from 500 on may it have taken effect."""
+    """N9: a Status comes with code, reason and message. 408, 425, 429, 499 and 5xx say nothing of the outcome."""
     error = error_of(web.json_response({**STATUS, "code": code}, status=code))
     assert isinstance(error, ApiError)
     assert (error.code, error.reason, error.message, error.retry_after) == (code, "Conflict", "no", None)
     assert error.unsettled is unsettled
     assert str(error) == f"{code} Conflict: no"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<html>Request Timeout</html>",
+        "",
+        "[" * 1_000,
+        '{"a":' * 1_000 + "1" + "}" * 1_000,
+        json.dumps({**STATUS, "details": {"retryAfterSeconds": 10**400}}),
+        json.dumps({**STATUS, "apiVersion": "v2"}),
+        json.dumps({**STATUS, "kind": "Pod"}),
+        json.dumps({**STATUS, "status": "Success"}),
+        json.dumps({**STATUS, "code": 422}),
+        json.dumps({**STATUS, "code": "409"}),
+        *(
+            json.dumps({name: value for name, value in STATUS.items() if name != missing})
+            for missing in ("kind", "apiVersion", "status", "code")
+        ),
+    ],
+)
+def test_a_4xx_without_a_matching_status_is_no_refusal(body: str) -> None:
+    """N9: an intermediary may answer 4xx and forward the request later, so only a Status with that code is believed."""
+    error = error_of(web.Response(status=409, text=body, content_type="application/json"))
+    assert isinstance(error, ApiError)
+    assert error.code == 409
+    assert error.unsettled
+
+
+def test_a_status_without_reason_or_message_is_a_refusal() -> None:
+    """N9: an admission webhook may deny a request without a reason."""
+    body = {name: value for name, value in STATUS.items() if name not in {"reason", "message"}}
+    assert not error_of(web.json_response(body, status=409)).unsettled
 
 
 @pytest.mark.parametrize(
@@ -167,6 +211,39 @@ def test_malformed_successes(answer: web.Response) -> None:
     error = error_of(answer)
     assert isinstance(error, MalformedReplyError)
     assert error.unsettled
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "unsettled"),
+    [
+        ({**STATUS, "code": 401}, {**STATUS, "code": 422}, False),
+        ({**STATUS, "code": 401}, None, False),
+        ({}, {**STATUS, "code": 422}, True),
+        ({}, None, True),
+    ],
+)
+def test_after_a_401_that_is_no_status_nothing_is_a_refusal(
+    first: dict[str, object], second: dict[str, object] | None, unsettled: bool
+) -> None:
+    """N9: what answered 401 may forward the request later, whatever follows: a refusal, or credentials that fail."""
+
+    class Changing(Renewing):
+        async def proof(self) -> Proof:
+            if self.number > 1 and second is None:
+                raise ConfigError("the credential plugin failed")
+            return await super().proof()
+
+    async def answer(request: web.Request) -> web.Response:
+        if request.headers["Authorization"] == "Bearer 1":
+            return web.json_response(first, status=401)
+        return web.json_response(second, status=422)
+
+    async def use(client: Client) -> None:
+        await client.get("/x", Thing)
+
+    with pytest.raises(KubeError) as raised:
+        run(answer, use, identity=Changing())
+    assert raised.value.unsettled is unsettled
 
 
 def test_redirects_are_not_followed() -> None:

@@ -2,7 +2,9 @@
 
 Rules:
 
-- Nothing is sent twice, except once more after a 401, which is a refusal, and only if there are other credentials then.
+- Nothing is sent twice, except once more after a 401, and only if there are other credentials then. A 401 that is no
+  `Status` of Kubernetes may come from an intermediary that forwards the request later: after it no reply and no error
+  of the same request is a definite refusal.
 - A success has to look like one: a reply that is not JSON where JSON was asked for is none.
 
 The paths given here are what stands in the URL after the server, with their parts escaped where that is needed; names
@@ -18,7 +20,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from cidrella.kube.errors import KubeError, MalformedReplyError, quote, refusal
+from cidrella.kube.errors import ApiError, ConfigError, KubeError, MalformedReplyError, quote, refusal
 from cidrella.kube.transport import Call, Reply, Transport
 
 if TYPE_CHECKING:
@@ -103,9 +105,21 @@ class Client:
         verb = verb or _VERBS[method]
         credentials = await self.access.credentials()
         reply = await self._exchange(call, verb, credentials, timeout)
-        if reply.code == _UNAUTHORIZED and (fresh := await self._other_than(credentials)):
-            reply = await self._exchange(call, verb, fresh, timeout)
-        _check(call, reply)
+        if reply.code != _UNAUTHORIZED:
+            _check(call, reply)
+            return reply.body
+        rejected = _refusal(reply)
+        try:
+            if fresh := await self._other_than(credentials):
+                reply = await self._exchange(call, verb, fresh, timeout)
+            _check(call, reply)
+        except ApiError as error:
+            error.is_status = error.is_status and rejected.is_status
+            raise
+        except ConfigError as error:
+            if rejected.is_status:
+                raise
+            raise rejected from error
         return reply.body
 
     async def get(self, path: str, kind: type[T], **params: str) -> T:
@@ -200,9 +214,13 @@ class Client:
 def _check(call: Call, reply: Reply) -> None:
     """Raise what a reply other than the success that was asked for stands for."""
     if not 200 <= reply.code < 300:
-        raise refusal(reply.code, reply.retry_after, reply.body)
+        raise _refusal(reply)
     if "json" in call.accept and "json" not in reply.content_type:
         raise MalformedReplyError(f"{call}: not JSON but {reply.content_type or 'nothing'}: {quote(reply.body)}")
+
+
+def _refusal(reply: Reply) -> ApiError:
+    return refusal(reply.code, reply.retry_after, reply.body)
 
 
 def _decode(body: bytes, kind: type[T]) -> T:

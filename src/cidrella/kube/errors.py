@@ -3,22 +3,39 @@
 | error | what happened | unsettled |
 |---|---|---|
 | `ConfigError` | the kubeconfig, the Pod's files or a credential plugin are wrong; nothing was sent | no |
-| `ApiError` | the server refused, with a code | from 500 on |
+| `ApiError` | a reply with another code than success | unless it is a definite refusal |
 | `NoAnswerError` | no connection, no reply in time, or half of one | yes |
 | `MalformedReplyError` | a success that the API would not word like this | yes |
 
 An unsettled request may have taken effect, or may yet (N9). The HTTP library's own errors never get out of this
 package; they are chained under these.
+
+A definite refusal is a 4xx whose body is a Kubernetes `Status` with the same code. Everything else may come from an
+intermediary that forwards the request afterwards. Four codes are no refusal in any form: 408, 425, 429 and 499 say that
+the server has not yet worked on the request, or that it stopped waiting for something else that does.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from http import HTTPStatus
+from typing import Annotated, Final
 
 import msgspec
 
 _QUOTED: Final = 200
 """Characters of a reply that is not Kubernetes' own which are shown to people."""
+_CLIENT_CLOSED_REQUEST: Final = 499
+"""Written by nginx and by proxies after it when the client closed the connection."""
+_NO_REFUSAL: Final = frozenset(
+    {
+        HTTPStatus.REQUEST_TIMEOUT,
+        HTTPStatus.TOO_EARLY,
+        HTTPStatus.TOO_MANY_REQUESTS,
+        _CLIENT_CLOSED_REQUEST,
+    }
+)
+_INT32_MAX: Final = 2**31 - 1
+"""The largest `retryAfterSeconds` that Kubernetes can write."""
 
 
 class KubeError(Exception):
@@ -35,23 +52,26 @@ class ConfigError(KubeError):
 
 
 class ApiError(KubeError):
-    """The server's refusal.
+    """A reply with another code than success.
 
     `reason` is Kubernetes' word for it, "" if the reply was not Kubernetes'. `retry_after` is in seconds, None if the
-    server named no time.
+    server named no time. `is_status` says whether every reply to the request was a `Status` with the code of its reply.
     """
 
-    def __init__(self, code: int, reason: str, message: str, retry_after: float | None = None) -> None:
+    def __init__(
+        self, code: int, reason: str, message: str, retry_after: float | None = None, *, is_status: bool = True
+    ) -> None:
         super().__init__(f"{code} {reason}: {message}" if reason else f"{code}: {message}")
         self.code = code
         self.reason = reason
         self.message = message
         self.retry_after = retry_after
+        self.is_status = is_status
 
     @property
     def unsettled(self) -> bool:
-        """A server that failed may have done so after storing what it was sent."""
-        return self.code >= 500
+        """Only a definite refusal says that the request had no effect, and will have none."""
+        return not (self.is_status and 400 <= self.code < 500 and self.code not in _NO_REFUSAL)
 
 
 class NoAnswerError(KubeError):
@@ -73,13 +93,16 @@ class MalformedReplyError(KubeError):
 
 
 class _Details(msgspec.Struct):
-    retryAfterSeconds: int | None = None  # noqa: N815 -- the API's name
+    retryAfterSeconds: Annotated[int, msgspec.Meta(le=_INT32_MAX)] | None = None  # noqa: N815 -- the API's name
 
 
 class _Status(msgspec.Struct):
-    """The fields of a `Status` that are in use; those of other types count as absent."""
+    """The fields of a `Status` that are in use. A body with a field of another type counts as no `Status`."""
 
     kind: str = ""
+    apiVersion: str = ""  # noqa: N815 -- the API's name
+    status: str = ""
+    code: int = 0
     reason: str | None = None
     message: str | None = None
     details: _Details | None = None
@@ -92,14 +115,15 @@ def refusal(code: int, retry_after: str, body: bytes) -> ApiError:
     """The error for a reply with a code other than success; `retry_after` is the header's text, "" if absent."""
     try:
         status = _decode_status(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         status = _Status()
     if status.kind != "Status":
-        return ApiError(code, "", quote(body), _seconds(retry_after))
+        return ApiError(code, "", quote(body), _seconds(retry_after), is_status=False)
     seconds = _seconds(retry_after)
     if seconds is None and status.details is not None and (status.details.retryAfterSeconds or 0) > 0:
         seconds = float(status.details.retryAfterSeconds or 0)
-    return ApiError(code, status.reason or "", status.message or "", seconds)
+    matches = (status.apiVersion, status.status, status.code) == ("v1", "Failure", code)
+    return ApiError(code, status.reason or "", status.message or "", seconds, is_status=matches)
 
 
 def quote(body: bytes) -> str:

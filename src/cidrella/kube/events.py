@@ -37,7 +37,6 @@ FLUSH_SECONDS: Final = 0.5
 """What the last words may take: a process that is told to end has little time, and little of it is for this."""
 _NOT_FOUND: Final = 404
 _CONFLICT: Final = 409
-_TOO_MANY: Final = 429
 
 _log = structlog.get_logger()
 
@@ -175,7 +174,7 @@ class Recorder:
                 "an event was not taken, and further ones may not be", reason=series.what.reason, error=str(error)
             )
         asked = error.retry_after or 0.0 if isinstance(error, ApiError) else 0.0
-        self._book.failed(series, self._clock(), asked if error.unsettled or code == _TOO_MANY else None)
+        self._book.failed(series, self._clock(), asked if error.unsettled else None)
 
 
 def _count_of(series: Series) -> EventSeries:

@@ -293,7 +293,7 @@ class Reflector(Generic[T]):
 
         So it is after etcd was restored from a backup, when the version lies in the future.
         """
-        fails = isinstance(fault, ApiError) and fault.unsettled and self._replica.version == self._watched_from
+        fails = isinstance(fault, ApiError) and fault.code >= 500 and self._replica.version == self._watched_from
         self._failures = self._failures + 1 if fails else 0
         return self._failures >= _FAILURES
 

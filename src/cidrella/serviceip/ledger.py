@@ -60,7 +60,6 @@ _NOT_FOUND: Final = 404
 _CONFLICT: Final = 409
 _MOVED: Final = frozenset({_CONFLICT, _NOT_FOUND})
 """The object is no longer what it was when it was read: it is to be read again."""
-_TOO_MANY: Final = 429
 
 
 @dataclass(eq=False, slots=True)
@@ -190,7 +189,7 @@ class Ledger:
             state = State(self.range, metadata, bitmap, recent, [self._turns.next_id()], term)
             await (self._shelf.replace(state) if version else self._shelf.create(state))
         except ApiError as error:
-            if error.code == _CONFLICT:
+            if error.code == _CONFLICT and not error.unsettled:
                 return False
             raise
         finally:
@@ -294,7 +293,7 @@ class Ledger:
         try:
             version = await self._shelf.replace(write.draft)
         except KubeError as error:
-            if isinstance(error, ApiError) and error.code in _MOVED:
+            if isinstance(error, ApiError) and error.code in _MOVED and not error.unsettled:
                 await asyncio.sleep(self._turns.lost())
                 return
             if error.unsettled:
@@ -313,10 +312,9 @@ class Ledger:
         """The API is away, or has too much to do, or does not want us: wait, or tell those who have waited enough."""
         self._current = None
         retry_after = error.retry_after or 0.0 if isinstance(error, ApiError) else 0.0
-        passing = error.unsettled or (isinstance(error, ApiError) and error.code == _TOO_MANY)
         now = asyncio.get_running_loop().time()
         self._away = self._shelf.asked if self._away is None else self._away
-        latest = now - PATIENCE if passing else now
+        latest = now - PATIENCE if error.unsettled else now
         self._fail([each for each in self._waiting if max(each.since, self._away) <= latest], error)
         if self._prune():
             patience = max(min(each.since for each in self._waiting), self._away) + PATIENCE - now
