@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any, cast
 
 from cidrella.controller.allocation import Allocation
@@ -36,6 +37,12 @@ class FakeClient:
 
 
 class _Quiet:
+    def __init__(self, told: list[tuple[str, str]]) -> None:
+        self._told = told
+
+    def assignment_failed(self, node: Node, message: str) -> None:
+        self._told.append((node.name, message))
+
     def not_available(self, *_: object) -> None:
         """Nobody is told."""
 
@@ -53,12 +60,16 @@ class Office:
         self.limit = AdaptiveLimit()
         self.intents = Intents(self.cluster, record)
         self.failures: list[BaseException] = []
+        self.told: list[tuple[str, str]] = []
+        """Events of writes that failed: the node, and why."""
+        self.now = 0.0
+        """Added to the clock."""
         self.allocation = Allocation(
             fake.client,
             self.cluster,
             self.nodes,
             self.duty,
-            cast("Findings", _Quiet()),
+            cast("Findings", _Quiet(self.told)),
             Metrics(),
             self.limit,
             self.intents,
@@ -68,6 +79,7 @@ class Office:
             wait_for_labels=True,
             annotate=True,
             serves=True,
+            clock=lambda: time.monotonic() + self.now,
         )
 
     def _wake(self) -> None:

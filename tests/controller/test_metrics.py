@@ -8,6 +8,7 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from cidrella.controller.metrics import GAUGES, Metrics
+from cidrella.controller.no_cidr_reason import NoCidrReason
 from cidrella.core.cluster import Cluster
 from tests.core.build import node, nodes, spec
 
@@ -32,7 +33,7 @@ def _samples(metrics: Metrics) -> Iterator[tuple[tuple[str, frozenset[tuple[str,
 def test_the_series_of_a_pool() -> None:
     """O1, pitfall 21: counts and histogram by range and name, usage as what is not free; all gone with the pool."""
     cluster, metrics = Cluster(), Metrics()
-    metrics.attach(cluster, dict.fromkeys(GAUGES, lambda: 7.0))
+    metrics.attach(cluster, dict.fromkeys(GAUGES, lambda: 7.0), dict)
     pool = cluster.add_pool(spec("dual", "10.0.0.0/26 /28", "fd00::/112 /120"))
     for decision in cluster.decide_many(nodes(2)):
         metrics.allocated(decision, 0.2)
@@ -69,3 +70,14 @@ def test_requests_are_counted() -> None:
     assert found["cidrella_api_requests_total", frozenset({("verb", "watch"), ("code", "200")})] == 1
     assert found["cidrella_api_request_seconds_count", frozenset({("verb", "patch")})] == 1
     assert ("cidrella_api_request_seconds_count", frozenset({("verb", "watch")})) not in found
+
+
+def test_nodes_without_cidr() -> None:
+    """O1: how many nodes have no podCIDRs is counted by reason, with a series for each reason."""
+    metrics = Metrics()
+    counts = dict.fromkeys(NoCidrReason, (0, 0)) | {NoCidrReason.REFUSED: (3, 2)}
+    metrics.attach(Cluster(), dict.fromkeys(GAUGES, lambda: 0.0), lambda: counts)
+    found = series(metrics)
+    for name, expected in (("cidrella_nodes_without_cidr", 3), ("cidrella_nodes_without_cidr_over_a_minute", 2)):
+        values = {dict(labels)["reason"]: value for (each, labels), value in found.items() if each == name}
+        assert values == {reason.value: expected * (reason is NoCidrReason.REFUSED) for reason in NoCidrReason}

@@ -5,12 +5,21 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import replace
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import pytest
 
-from cidrella.controller.intents import BATCH, MOST, Intent, Intents, decode, encode, take_over
+from cidrella.controller.intents import (
+    BATCH,
+    MOST,
+    MOST_AGAIN,
+    TEXT_MAX,
+    Intent,
+    Intents,
+    decode,
+    encode,
+    take_over,
+)
 from cidrella.core.cluster import Cluster
 from cidrella.core.prefix import Prefix
 from cidrella.kube.errors import ApiError, NoAnswerError
@@ -385,7 +394,7 @@ class TestSending:
             await _settle()
             assert fake.sent == []
             assert made.intents.text() == ""
-            assert made.allocation.waiting == {"n"}
+            assert made.allocation.waiting.keys() == {"n"}
             running.cancel()
 
         asyncio.run(scenario())
@@ -457,7 +466,7 @@ class TestSending:
             for name in ("a", "b"):
                 made.see(node(name))
             running = begin(made, intent("b", "10.0.0.0/24"))
-            while made.allocation.waiting != {"a", "b"}:
+            while made.allocation.waiting.keys() != {"a", "b"}:
                 await asyncio.sleep(0.01)
             made.allocation.wake()
             await _settle()
@@ -550,9 +559,8 @@ class TestLosingTheLease:
         """Pitfall 27, N9: what was recorded stays reserved, sent or not; leading again, it may have been sent."""
 
         async def scenario() -> None:
-            made, fake, _ = office(_lose)
-            made.limit.began()
-            for _ in range(made.limit.limit - 2):
+            made, fake, _ = office(lambda _: asyncio.Event())
+            for _ in range(made.limit.limit - 1):
                 made.limit.began()  # one slot is left
             for each in nodes(2):
                 made.see(each)
@@ -629,30 +637,62 @@ class TestLosingTheLease:
         asyncio.run(scenario())
 
 
-def test_room_where_entries_are_large() -> None:
-    """Pitfall 27: pools with long names leave room for fewer entries: the API takes annotations up to a size."""
+class TestRoom:
+    """For how many nodes more something can be recorded."""
 
-    async def scenario() -> None:
+    def test_room_where_entries_are_large(self) -> None:
+        """Pitfall 27: the text fills up to its limit and not beyond, whatever the names of the pools."""
         names = [f"ccc/{family}{'x' * 251}" for family in "46"]
         books = cluster(part(names[0], "10.0.0.0/12 /24"), part(names[1], "fd00::/48 /64"))
-
-        async def recorded() -> bool:
-            return True
-
-        intents = Intents(books, recorded)
+        intents = Intents(books, _recorded)
         intents.begin({}, [], adopts=True)
-        assert await intents.room() == BATCH
-        fleet = iter(nodes(1000))
+        assert intents.room() == (BATCH, MOST_AGAIN)
+        for each in nodes(1000):
+            if intents.room().first <= 0:
+                break
+            intents.add(each, books.decide(each), again=False)
+        assert intents.full
+        assert TEXT_MAX - 700 < len(intents.text() or "") <= TEXT_MAX
 
-        async def fill() -> None:
-            while True:
-                async with asyncio.timeout(0.8):
-                    room = await intents.room()
-                for each in islice(fleet, room):
-                    intents.add(each, books.decide(each))
+    def test_sizes_are_exact(self) -> None:
+        """Pitfall 27: the size that is counted is that of the text, with entries that come, go and are held."""
+        books = cluster(part("ccc/4", "10.0.0.0/12 /24"), part("ccc/6", "fd00::/48 /64"), spec("p", "10.64.0.0/16 /24"))
+        intents = Intents(books, _recorded)
+        held = intent("n0", "10.64.7.0/24", pool="gone")
+        intents.begin({each.name: each for each in nodes(1)}, [held], adopts=True)
+        assert intents.size == len(intents.text() or "") > 0
+        for each in nodes(50):
+            intents.add(each, books.decide(each), again=False)
+            assert intents.size == len(intents.text() or "")
+        for each in nodes(50):
+            intents.drop(each.name)
+            assert intents.size == len(intents.text() or "")
 
-        with pytest.raises(TimeoutError):
-            await fill()
-        assert 200 * 1024 < len(intents.text() or "") < 256 * 1024
+    def test_unknown_entries_take_no_room(self) -> None:
+        """N4: entries whose outcome is unknown stay recorded, and do not count towards the limit for new ones."""
+        books = cluster(spec("p", "10.0.0.0/8 /24"))
+        intents = Intents(books, _recorded)
+        intents.begin({}, [], adopts=True)
+        for each in nodes(MOST):
+            intents.add(each, books.decide(each), again=False)
+        assert intents.room().first == 0
+        for each in nodes(MOST):
+            intents.doubt(each.name)
+        assert intents.room().first == BATCH
+        assert len(decode(intents.text() or "")) == MOST
 
-    asyncio.run(scenario())
+    def test_refused_nodes_have_a_share_of_their_own(self) -> None:
+        """N4: nodes that were refused and are tried again take no room from others, nor do others from them."""
+        books = cluster(spec("p", "10.0.0.0/8 /24"))
+        intents = Intents(books, _recorded)
+        intents.begin({}, [], adopts=True)
+        for each in nodes(MOST_AGAIN):
+            intents.add(each, books.decide(each), again=True)
+        assert intents.room() == (BATCH, 0)
+        intents.drop("n0")
+        intents.doubt("n1")
+        assert intents.room() == (BATCH, 2)
+
+
+async def _recorded() -> bool:
+    return True

@@ -9,7 +9,8 @@ import pytest
 from cidrella.kube.errors import ApiError, KubeError, MalformedReplyError, NoAnswerError
 from cidrella.kube.limiter import CAP, LEAST, START, AdaptiveLimit
 
-TOO_MANY = ApiError(429, "TooManyRequests", "later", retry_after=3.0)
+TOO_MANY = ApiError(429, "", "Too many requests, please try again later.", retry_after=3.0, is_status=False)
+WEBHOOK_429 = ApiError(429, "TooManyRequests", "later", retry_after=3.0)
 
 
 class Clock:
@@ -40,6 +41,15 @@ def one_round(limit: AdaptiveLimit, clock: Clock, error: KubeError | None = None
         limit.ended(began, error)
 
 
+def grown(clock: Clock) -> AdaptiveLimit:
+    """A limit that has grown as far as it goes."""
+    limit = limit_on(clock)
+    for _ in range(100):
+        one_round(limit, clock)
+    assert limit.limit == CAP
+    return limit
+
+
 def test_grows_by_about_one_a_round_up_to_its_cap() -> None:
     """Answers in time let the limit grow by one for each round of them, and never beyond the cap."""
     clock = Clock()
@@ -66,28 +76,68 @@ def test_a_definite_refusal_is_an_answer(code: int) -> None:
 
 @pytest.mark.parametrize(
     "error",
-    [NoAnswerError("gone"), MalformedReplyError("html"), ApiError(500, "", ""), ApiError(503, "", ""), TOO_MANY],
+    [NoAnswerError("gone"), MalformedReplyError("html"), ApiError(500, "", ""), ApiError(503, "", ""), WEBHOOK_429],
 )
-def test_trouble_halves_once_a_round(error: KubeError) -> None:
-    """Of all requests that were in flight when the server failed, the first halves the limit; the next round again."""
+def test_a_round_of_failed_first_attempts_halves_the_limit(error: KubeError) -> None:
+    """Where every first attempt of a round fails, the server is in trouble: half as many, and never below `LEAST`."""
     clock = Clock()
-    limit = limit_on(clock)
+    limit = grown(clock)
     one_round(limit, clock, error)
-    assert limit.limit == START // 2
+    assert limit.limit == CAP // 2
     one_round(limit, clock, error)
-    assert limit.limit == START // 4
-
-
-def test_never_below_one_and_back_up_again() -> None:
-    """However long the trouble lasts, one write may be tried, and the limit recovers after it."""
-    clock = Clock()
-    limit = limit_on(clock)
+    assert limit.limit == CAP // 4
     for _ in range(20):
-        one_round(limit, clock, NoAnswerError("gone"))
-    assert limit.limit == 1
+        one_round(limit, clock, error)
+    assert limit.limit == LEAST
     for _ in range(200):
         one_round(limit, clock)
     assert limit.limit == CAP
+
+
+@pytest.mark.parametrize(("failed", "left"), [(0, 8), (2, 7), (4, 6), (6, 5), (8, 4)])
+def test_some_failed_first_attempts_shrink_the_limit_by_half_their_share(failed: int, left: int) -> None:
+    """Where a share of the first attempts of a round fails, the limit shrinks by half of that share."""
+    clock = Clock()
+    limit = limit_on(clock)
+    for number, began in enumerate([limit.began() for _ in range(START)]):
+        limit.ended(began, NoAnswerError("gone") if number < failed else None)
+    assert limit.limit == left
+
+
+def test_failed_retries_never_shrink_the_limit_and_answered_ones_let_it_grow() -> None:
+    """Retries that fail say nothing of the server, whatever their number; those that are answered do."""
+    clock = Clock()
+    limit = limit_on(clock)
+    for _ in range(100):
+        limit.ended(limit.began(), NoAnswerError("gone"), first=False)
+    assert limit.limit == START
+    for _ in range(5):
+        for began in [limit.began() for _ in range(limit.limit)]:
+            limit.ended(began, None, first=False)
+    assert limit.limit > START
+
+
+def test_a_429_of_the_server_halves_once_a_round() -> None:
+    """Of all requests that were in flight when the server answered 429, the first halves the limit."""
+    clock = Clock()
+    limit = grown(clock)
+    one_round(limit, clock, TOO_MANY)
+    assert limit.limit == CAP // 2
+    one_round(limit, clock, TOO_MANY)
+    assert limit.limit == CAP // 4
+
+
+def test_a_429_of_an_admission_webhook_pauses_nothing() -> None:
+    """A 429 that is a Status comes from an admission webhook, and is about one object: other writes go on."""
+
+    async def scenario() -> None:
+        clock = Clock()
+        limit = limit_on(clock)
+        limit.ended(limit.began(), WEBHOOK_429)
+        assert await limit.wait() == START
+        assert clock.slept == []
+
+    asyncio.run(scenario())
 
 
 def test_slowness_shrinks_gently_and_passes() -> None:
@@ -132,7 +182,7 @@ def test_pauses_for_as_long_as_the_server_says(retry_after: float | None, pause:
     async def scenario() -> None:
         clock = Clock()
         limit = limit_on(clock)
-        limit.ended(limit.began(), ApiError(429, "TooManyRequests", "later", retry_after))
+        limit.ended(limit.began(), ApiError(429, "", "later", retry_after, is_status=False))
         before = clock.now
         assert await limit.wait() == START // 2
         assert clock.now - before == pytest.approx(pause)
@@ -148,7 +198,7 @@ def test_a_longer_pause_is_not_cut_short() -> None:
         limit = limit_on(clock)
         first, second = limit.began(), limit.began()
         limit.ended(first, TOO_MANY)
-        limit.ended(second, ApiError(429, "", "", 1.0))
+        limit.ended(second, ApiError(429, "", "", 1.0, is_status=False))
         before = clock.now
         await limit.wait()
         assert clock.now - before == pytest.approx(3.0)

@@ -6,9 +6,11 @@ Theory of operation:
   and without a lock; what comes out are reservations in the books. They are recorded in the Lease, all by one write
   (`Intents`), and only then sent: each PATCH beside others, as many as the API server takes well (`AdaptiveLimit`).
   While they go out, the next are recorded. A name stays in hand until its write is settled, so that a node is never
-  decided twice. Where there is no Lease, names are taken as slots are free, and sent at once.
-- The Lease has room for so many. What it has already is sent again whether or not there is room for more: it is by
-  that that entries end, and room comes.
+  decided twice. Where there is no Lease, everything counts as recorded.
+- The Lease has room for so many. What it has already is sent again whether or not there is room for more. Entries whose
+  outcome is unknown take no room from new ones.
+- First attempts, inherited writes and retries each have a share of the writes in flight (`SendQueue`), so that nodes
+  whose PATCH fails or hangs keep no other node waiting. Nodes that were refused have a share of the record, too.
 - A reservation ends in one of these ways, and no other: the watch shows the node with podCIDRs, ours or others' (N3);
   the node is gone (N8); it was never sent, or every PATCH that carried it was definitely refused (N9); this process
   leads, perhaps again, and it could not be given any more: then it is held instead (`intents.take_over`).
@@ -22,14 +24,18 @@ Theory of operation:
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from functools import partial
+from http import HTTPStatus
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import msgspec
 import structlog
 
-from cidrella.controller.intents import BATCH, Intent
+from cidrella.controller.intents import BATCH
+from cidrella.controller.no_cidr_reason import LONG, NoCidrReason
+from cidrella.controller.send_queue import Attempt, SendQueue
 from cidrella.core.decision import Outcome, Reason
 from cidrella.kube.client import METADATA_ONLY, STRATEGIC_PATCH, Receipt
 from cidrella.kube.errors import ApiError, KubeError
@@ -41,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from cidrella.controller.findings import Findings
-    from cidrella.controller.intents import Intents
+    from cidrella.controller.intents import Intent, Intents
     from cidrella.controller.metrics import Metrics
     from cidrella.core.cluster import Cluster
     from cidrella.core.decision import Decision, Node
@@ -54,10 +60,16 @@ _log = structlog.get_logger()
 _RETRY_FIRST = 0.1
 _RETRY_LAST = 60.0
 """Seconds between two tries of a node that waits: a safety net, for what could help it wakes it at once."""
+_RETRY_AFTER_MAX = 60.0
+"""Seconds. A server that names more is not believed."""
 _PAUSE = 0.05
 """Seconds to wait where the lease ran out and its keeper has yet to say so."""
-_INVALID = 422
-_NOT_FOUND = 404
+_GATHER = 0.05
+"""Seconds that little room in the record waits for more, so that fewer writes to the Lease do."""
+_LOOK = 0.5
+"""Seconds between two looks at the room in the record: a safety net, for an entry that ends wakes who waits."""
+_TELL_FAILURES = 3
+"""PATCHes of unknown outcome in a row after which an event tells of it: one or two happen, and mend themselves."""
 
 
 class Allocation:
@@ -80,6 +92,7 @@ class Allocation:
         wait_for_labels: bool,
         annotate: bool,
         serves: bool,
+        clock: Callable[[], float],
     ) -> None:
         self._client = client
         self._cluster = cluster
@@ -102,27 +115,32 @@ class Allocation:
         self.queue: WorkQueue[str] = WorkQueue(base=_RETRY_FIRST, cap=_RETRY_LAST)
         self.pending: dict[str, float] = {}
         """The nodes without podCIDRs, each with the time since which it has been seen so."""
-        self.waiting: set[str] = set()
-        """Those of them that no pool could serve when they were last tried."""
-        self._uncertain: set[str] = set()
-        """Those with a PATCH that may still land, for its outcome is unknown or another leader may have sent it."""
-        self._backlog: deque[str] = deque()
-        """Those in hand for which nothing is recorded, and that wait for room in the Lease."""
+        self.waiting: dict[str, int] = {}
+        """Those of them that no pool could serve when they were last tried, each with the number of pools tried."""
+        self.refused: set[str] = set()
+        """Those whose last PATCH was definitely refused."""
+        self._failures: Counter[str] = Counter()
+        """PATCHes in a row that failed, by node."""
+        self._backlogs: tuple[deque[str], deque[str]] = deque(), deque()
+        """Those in hand for which nothing is recorded, and that wait for room in the Lease; the second deque has those
+        whose last PATCH was refused."""
         self._backlogged = asyncio.Event()
-        self._outbox: deque[tuple[Node, Decision, Intent]] = deque()
+        self._outbox: SendQueue[tuple[Node, Decision, Intent]] = SendQueue()
         """What is recorded, and is to be sent when there is a slot."""
-        self._filled = asyncio.Event()
+        self._sendable = asyncio.Event()
+        """Set when something was put into the outbox, or a write has ended."""
         self._written: dict[str, str] = {}
         """The uids of those whose PATCH succeeded, and of which the watch has yet to tell."""
         self._writes: dict[str, asyncio.Task[KubeError | None]] = {}
         self._openings = cluster.openings
+        self._clock = clock
 
     def node_seen(self, node: Node) -> None:
         """A node is new, or something that bears on its blocks has changed. The books know already."""
         if node.pod_cidrs:
             self._forget(node.name)
         else:
-            self.pending.setdefault(node.name, asyncio.get_running_loop().time())
+            self.pending.setdefault(node.name, self._clock())
             if self._serves:
                 self.queue.add(node.name)
 
@@ -140,26 +158,42 @@ class Allocation:
             for name in self.waiting:
                 self.queue.add(name)
         else:
-            for name in self._cluster.held_for() & self.waiting:
+            for name in self._cluster.held_for() & self.waiting.keys():
                 self.queue.add(name)  # what is held for it may be its own now, which is no opening for others
+
+    def without_cidr(self) -> dict[NoCidrReason, tuple[int, int]]:
+        """How many nodes have no podCIDRs, by the reason; and how many of them for more than a minute.
+
+        It may be called from any thread.
+        """
+        counts = dict.fromkeys(NoCidrReason, (0, 0))
+        full, held, now = self._intents.full, self._cluster.held_for(), self._clock()
+        for name, since in self.pending.copy().items():
+            reason = self._reason(name, record_full=full, held=name in held)
+            some, long = counts[reason]
+            counts[reason] = some + 1, long + (now - since > LONG)
+        return counts
+
+    def _reason(self, name: str, *, record_full: bool, held: bool) -> NoCidrReason:
+        node = self._nodes.get(name)
+        tried = self.waiting.get(name)
+        if node is not None and node.terminating:
+            return NoCidrReason.TERMINATING
+        if tried is not None:
+            unmatched = NoCidrReason.FULL if tried else NoCidrReason.NO_MATCHING_POOL
+            return NoCidrReason.HELD if held else unmatched
+        if self._intents.may_land(name):
+            return NoCidrReason.UNKNOWN_OUTCOME
+        if name in self.refused:
+            return NoCidrReason.REFUSED
+        recorded = self._intents.has_recorded(name)
+        return NoCidrReason.RECORD_FULL if record_full and not recorded else NoCidrReason.PENDING
 
     async def run(self) -> None:
         """Serve nodes, for ever."""
-        steps = (self._sort, self._admit, self._empty_outbox) if self._intents.records else (self._serve_at_once,)
         async with asyncio.TaskGroup() as parts:
-            for step in steps:
+            for step in (self._sort, self._admit, self._empty_outbox):
                 parts.create_task(step())
-
-    async def _serve_at_once(self) -> None:
-        """Decide on nodes, and send, where nothing is recorded."""
-        while True:
-            await self._duty.wait()
-            names = await self.queue.take(await self._limit.wait())
-            await self._pools_settled()
-            await self._limit.wait()  # the API server may have asked for a pause meanwhile
-            if await self._go_on(names):
-                self._serve(names)
-            await asyncio.sleep(0)  # thousands may be tried in vain, and others have work to do
 
     async def _sort(self) -> None:
         """Send again what is recorded. All others wait until there is room for them in the Lease."""
@@ -168,10 +202,12 @@ class Allocation:
             names = await self.queue.take(BATCH)
             if not await self._go_on(names):
                 continue
-            self._backlog += [name for name in names if not self._intents.has_recorded(name)]
+            for name in names:
+                if not self._intents.has_recorded(name):
+                    self._backlogs[name in self.refused].append(name)
             recorded = [name for name in names if self._intents.has_recorded(name)]
             self._put_back([each[0].name for each in self._serve(recorded) if not self._hand_on(each)])
-            if self._backlog:
+            if any(self._backlogs):
                 self._backlogged.set()
             await asyncio.sleep(0)
 
@@ -179,14 +215,38 @@ class Allocation:
         """Decide on nodes for which nothing is recorded, and have that recorded, as many as there is room for."""
         while True:
             await self._backlogged.wait()
-            room = await self._intents.room()
+            await self._wait_room()
             await self._pools_settled()
-            names = [self._backlog.popleft() for _ in range(min(room, len(self._backlog)))]
-            if not self._backlog:
-                self._backlogged.clear()
+            names = self._take_backlog()
             if await self._go_on(names):
                 await self._record(self._serve(names))
             await asyncio.sleep(0)  # thousands may be tried in vain, and others have work to do
+
+    async def _wait_room(self) -> None:
+        """Wait until there is room in the record for a batch of the backlog, or for some that would be sent at once."""
+        await self._intents.wait_paced()
+        while any(self._backlogs):
+            fitting = self._fitting()
+            if any(fit and fit in {BATCH, len(names)} for fit, names in zip(fitting, self._backlogs, strict=True)):
+                return
+            # While many wait to be sent, a record of more has no node served sooner.
+            if self._outbox.first_attempts < BATCH // 2 and any(fitting):
+                await asyncio.sleep(_GATHER)
+                return
+            await self._intents.wait_ended(_LOOK)
+
+    def _fitting(self) -> list[int]:
+        """How many of each backlog there is room for."""
+        rooms = self._intents.room()
+        return [max(min(room, len(names)), 0) for room, names in zip(rooms, self._backlogs, strict=True)]
+
+    def _take_backlog(self) -> list[str]:
+        """The names that there is room for."""
+        fitting = zip(self._fitting(), self._backlogs, strict=True)
+        taken = [names.popleft() for fit, names in fitting for _ in range(fit)]
+        if not any(self._backlogs):
+            self._backlogged.clear()
+        return taken
 
     async def _go_on(self, names: list[str]) -> bool:
         """Whether to decide on names that were taken. Else they are put back."""
@@ -209,41 +269,46 @@ class Allocation:
         node, _, intent = each
         if not self._intents.is_recorded(node.name, intent):
             return False
-        self._outbox.append(each)
-        self._filled.set()
+        failures = self._failures[node.name]
+        inherited = Attempt.INHERITED if self._intents.may_land(node.name) else Attempt.FIRST
+        self._outbox.put(each, Attempt.RETRY if failures else inherited, failures)
+        self._sendable.set()
         return True
 
     async def _empty_outbox(self) -> None:
         """Send what is recorded, as fast as the API server takes it well."""
         while True:
-            await self._filled.wait()
-            for _ in range(min(await self._limit.wait(), len(self._outbox))):
-                self._send_if_still(*self._outbox.popleft())
-            if not self._outbox:
-                self._filled.clear()
+            await self._sendable.wait()
+            slots = await self._limit.wait()
+            self._sendable.clear()
+            for _ in range(slots):
+                if (taken := self._outbox.take(self._limit.limit)) is None:
+                    break
+                self._send_if_still(*taken)
 
-    def _send_if_still(self, node: Node, decision: Decision, intent: Intent) -> None:
+    def _send_if_still(self, attempt: Attempt, each: tuple[Node, Decision, Intent]) -> None:
         """Send what was recorded a moment ago, unless something came in between."""
-        if not self._duty.on or self._intents.get(node.name) is not intent:
-            self._put_back([node.name])
-        elif self._cluster.is_contested(node.name):
-            self._give_up(node, intent)
-            self._put_back([node.name])
-        elif self._may_land(node) or self._cluster.still_gives(node.name):
-            self._send(node, decision)
-        else:
-            self._refused(node)
-            self._put_back([node.name])
+        node, decision, intent = each
+        if self._duty.on and self._intents.get(node.name) is intent:
+            if self._cluster.is_contested(node.name):
+                self._give_up(node, intent)
+            elif self._intents.may_land(node.name) or self._cluster.still_gives(node.name):
+                self._send(node, decision, attempt)
+                return
+            else:
+                self._release(node)
+        self._outbox.ended(attempt)
+        self._sendable.set()
+        self._put_back([node.name])
 
     def _give_up(self, node: Node, intent: Intent) -> None:
         """What is reserved for a node was taken by others meanwhile. If it was sent before, it is held (see `hold`)."""
-        if self._may_land(node):
+        if self._intents.may_land(node.name):
             self._cluster.cancel(node.name)
             self._intents.drop(node.name)
-            self._uncertain.discard(node.name)
             self._cluster.hold(node, intent.pool, intent.blocks)
         else:
-            self._refused(node)
+            self._release(node)
 
     def _put_back(self, names: Iterable[str]) -> None:
         """Look again at nodes that were taken, if there is anything to look at."""
@@ -256,7 +321,7 @@ class Allocation:
         """Let the writes that are out there come home, for so long at most. Whether none is left that may yet land."""
         if self._writes:
             await asyncio.wait(self._writes.values(), timeout=seconds)
-        return not self._writes and not self._uncertain
+        return not self._writes and not self._intents.unknown
 
     def suspend(self, *, cut: bool = True) -> None:
         """This process no longer leads. What was sent may land, and stays reserved, as does what another may send.
@@ -267,16 +332,17 @@ class Allocation:
             write.cancel()
         for name in self._intents.end():
             self._cluster.cancel(name)
-        self._put_back([*self._backlog, *(node.name for node, _, _ in self._outbox)])
-        self._backlog.clear()
-        self._outbox.clear()
+        self._put_back([*chain(*self._backlogs), *(node.name for node, _, _ in self._outbox.clear())])
+        for names in self._backlogs:
+            names.clear()
         self.waiting.clear()
+        self.refused.clear()
+        self._failures.clear()
 
     def resume(self, inherited: Iterable[Intent] = ()) -> None:
         """This process leads, and knows what there is. It takes in what its predecessors, or itself, may have sent."""
         sent = self._intents.begin(self._nodes, inherited, adopts=self._serves)
         reserved = set(self._cluster.reserved())
-        self._uncertain = (self._uncertain & reserved).union(sent)
         self._written = {name: uid for name, uid in self._written.items() if name in reserved}
         if len(self._intents):
             _log.info("blocks may have been sent to nodes before", to_nodes=len(sent), entries=len(self._intents))
@@ -285,14 +351,15 @@ class Allocation:
 
     def _forget(self, name: str) -> None:
         self.pending.pop(name, None)
-        self.waiting.discard(name)
-        self._uncertain.discard(name)
+        self.waiting.pop(name, None)
+        self.refused.discard(name)
+        self._failures.pop(name, None)
         self._written.pop(name, None)
         self._intents.drop(name)
         self.queue.discard(name)
 
     def _serve(self, names: list[str]) -> list[tuple[Node, Decision, Intent]]:
-        """Decide on nodes that were taken. What was decided comes back to be recorded, or is sent off."""
+        """Decide on nodes that were taken. What was decided comes back, to be recorded and sent."""
         decided: list[tuple[Node, Decision, Intent]] = []
         wanting = [node for name in names if (node := self._nodes.get(name)) is not None and self._lacks_blocks(node)]
         if len(wanting) == 1:
@@ -303,30 +370,18 @@ class Allocation:
             self.queue.done(name)
         for node, decision in zip(wanting, map(self._revived, wanting, decisions), strict=True):
             if decision.outcome is Outcome.ASSIGNED:
-                self.waiting.discard(node.name)
-                intent = self._intents.add(node, decision)
-                if intent is None:
-                    self._send_at_once(node, decision)
-                else:
-                    decided.append((node, decision, intent))
+                self.waiting.pop(node.name, None)
+                intent = self._intents.add(node, decision, again=node.name in self.refused)
+                decided.append((node, decision, intent))
             else:
                 self.queue.done(node.name)
                 self._let_wait(node, decision)
         return decided
 
-    def _send_at_once(self, node: Node, decision: Decision) -> None:
-        """Send what was decided, where nothing is recorded; not again what others took meanwhile."""
-        if self._may_land(node) and self._cluster.is_contested(node.name):
-            self._give_up(node, Intent(node.uid, decision.pool_name, decision.blocks))
-            self._put_back([node.name])
-        else:
-            self._send(node, decision)
-
     def _revived(self, node: Node, decision: Decision) -> Decision:
         """What was decided; or, for a node that would wait, what may land on it and can be given to it after all."""
         if decision.reason is not Reason.NOT_AVAILABLE or not self._intents.revive(node):
             return decision
-        self._uncertain.add(node.name)
         return self._cluster.decide(node, wait_for_labels=self._wait_for_labels)
 
     def _lacks_blocks(self, node: Node) -> bool:
@@ -336,19 +391,21 @@ class Allocation:
     def _let_wait(self, node: Node, decision: Decision) -> None:
         """A node that is held back for its own sake (N8, N10) is tried when it changes; others again and again."""
         if decision.reason is Reason.NOT_AVAILABLE:
-            self.waiting.add(node.name)
+            self.waiting[node.name] = decision.tried
             self._findings.not_available(node, decision.message)
             self.queue.retry(node.name)
 
-    def _send(self, node: Node, decision: Decision) -> None:
+    def _send(self, node: Node, decision: Decision, attempt: Attempt) -> None:
         write = asyncio.get_running_loop().create_task(self._write(node, decision))
         self._writes[node.name] = write
         # Not by the task itself, which does not even begin if it is cancelled at once.
-        write.add_done_callback(partial(self._came_home, node, self._limit.began()))
+        write.add_done_callback(partial(self._came_home, node, attempt, self._limit.began()))
 
-    def _came_home(self, node: Node, began: float, write: asyncio.Task[KubeError | None]) -> None:
+    def _came_home(self, node: Node, attempt: Attempt, began: float, write: asyncio.Task[KubeError | None]) -> None:
         """A write has ended, one way or another: the name is out of hand."""
         del self._writes[node.name]
+        self._outbox.ended(attempt)
+        self._sendable.set()
         failure: KubeError | None = None
         if write.cancelled():
             self._doubt(node)
@@ -358,7 +415,7 @@ class Allocation:
                 self._fail(error)
             else:
                 failure = write.result()
-            self._limit.ended(began, failure)
+            self._limit.ended(began, failure, first=attempt is Attempt.FIRST)
         self.queue.done(node.name)
 
     async def _write(self, node: Node, decision: Decision) -> KubeError | None:
@@ -366,7 +423,7 @@ class Allocation:
         if not self._duty.on:
             # What is recorded another may send by now.
             if not self._intents.records:
-                self._refused(node)
+                self._release(node)
             return None
         try:
             await self._patch(node, decision)
@@ -389,28 +446,30 @@ class Allocation:
         if self._cluster.is_reserved(node.name, node.uid):
             self._written[node.name] = node.uid
             self._intents.drop(node.name)
+        self.refused.discard(node.name)
+        self._failures.pop(node.name, None)
         self.queue.forget(node.name)
         since = self.pending.get(node.name)
-        now = asyncio.get_running_loop().time()
+        now = self._clock()
         self._metrics.allocated(decision, now - since if since is not None else 0.0)
         _log.info("gave a node its blocks", node=node.name, blocks=blocks, pool=decision.pool_name)
 
     async def _settle(self, node: Node, error: KubeError) -> None:
         """What to make of a PATCH that failed (N3, N9)."""
+        if node.name in self.pending:
+            self._failures[node.name] += 1
         if error.unsettled:
             self._doubt(node)
-            _log.warning(
-                "a node's blocks may have been written or not; they are sent again", node=node.name, error=str(error)
-            )
-        elif isinstance(error, ApiError) and error.code == _INVALID:
+            self._tell_unknown(node, error)
+        elif isinstance(error, ApiError) and error.code == HTTPStatus.UNPROCESSABLE_ENTITY:
             await self._look(node, error)
-        elif isinstance(error, ApiError) and error.code == _NOT_FOUND:
+        elif isinstance(error, ApiError) and error.code == HTTPStatus.NOT_FOUND:
             pass  # the watch is about to tell, and frees what was reserved
         else:
-            _log.warning("the API refused a node's blocks", node=node.name, error=str(error))
-            self._refused(node)
+            self._refused(node, error)
         if self.pending.get(node.name) is not None:
-            self.queue.retry(node.name)
+            asked = error.retry_after or 0.0 if isinstance(error, ApiError) else 0.0
+            self.queue.retry(node.name, at_least=min(asked, _RETRY_AFTER_MAX))
 
     async def _look(self, node: Node, refusal: ApiError) -> None:
         """A 422 says that the uid is another one, that podCIDRs are set, or something else: the node tells which."""
@@ -428,20 +487,30 @@ class Allocation:
             self._findings.examine([node.name])
             self._books_changed()
         else:
-            _log.error("the API finds a node's blocks invalid", node=node.name, error=str(refusal))
-            self._refused(node)
+            self._refused(node, refusal)
 
     def _doubt(self, node: Node) -> None:
         """A PATCH of what is reserved for a node may still land."""
         if self._cluster.is_reserved(node.name, node.uid):
-            self._uncertain.add(node.name)
+            self._intents.doubt(node.name)
 
-    def _may_land(self, node: Node) -> bool:
-        return node.name in self._uncertain
+    def _tell_unknown(self, node: Node, error: KubeError) -> None:
+        failures = self._failures[node.name]
+        _log.warning("outcome of a PATCH is unknown", node=node.name, failures=failures, error=str(error))
+        if failures >= _TELL_FAILURES:
+            self._findings.assignment_failed(node, f"the outcome of {failures} attempts is unknown: {error}")
 
-    def _refused(self, node: Node) -> None:
-        """What was reserved is free again, unless an earlier PATCH with it may still land."""
-        if not self._may_land(node) and self._cluster.is_reserved(node.name, node.uid):
+    def _refused(self, node: Node, error: ApiError | KubeError) -> None:
+        """The API server definitely refused a PATCH."""
+        _log.warning("API server refused a PATCH", node=node.name, error=str(error))
+        if node.name in self.pending:
+            self.refused.add(node.name)
+            self._findings.assignment_failed(node, f"the API server refused it: {error}")
+        self._release(node)
+
+    def _release(self, node: Node) -> None:
+        """What was reserved is free again, unless a PATCH with it may still land."""
+        if not self._intents.may_land(node.name) and self._cluster.is_reserved(node.name, node.uid):
             self._cluster.cancel(node.name)
             self._intents.drop(node.name)
             self._books_changed()

@@ -26,6 +26,7 @@ from cidrella.controller.flagspool import ensure_flags_pool
 from cidrella.controller.insight import Insight
 from cidrella.controller.installed import look_at_crd
 from cidrella.controller.intents import ANNOTATION, Intents, decode
+from cidrella.controller.no_cidr_reason import NoCidrReason
 from cidrella.controller.pools import Pools
 from cidrella.controller.status import StatusWriter
 from cidrella.controller.together import Together
@@ -154,6 +155,7 @@ class Controller:
             wait_for_labels=settings.flags.wait_for_labels,
             annotate=self._multi,
             serves=settings.flags.allocate,
+            clock=asyncio.get_running_loop().time,
         )
         self._enter_flags()
         self.insight = Insight(
@@ -167,7 +169,7 @@ class Controller:
             listed=self._listed,
             missing=self.readiness,
         )
-        metrics.attach(self._cluster, self._gauges())
+        metrics.attach(self._cluster, self._gauges(), self._without_cidr)
 
     def _make_elector(self, settings: ControllerSettings) -> Elector:
         assert settings.election is not None
@@ -198,7 +200,16 @@ class Controller:
             "cidrella_writes_in_flight": lambda: limit.in_flight,
             "cidrella_writes_limit": lambda: limit.limit,
             "cidrella_events_dropped": lambda: self._recorder.dropped,
+            "cidrella_lease_record_bytes": lambda: self._intents.written,
         }
+
+    def _without_cidr(self) -> dict[NoCidrReason, tuple[int, int]]:
+        """The leader tells. Where the API server cannot be reached, no replica may lead, and every replica tells."""
+        counts = self._allocation.without_cidr()
+        if self._flags.allocate and self._api_troubled():
+            every = sum(some for some, _ in counts.values()), sum(long for _, long in counts.values())
+            return {reason: every if reason is NoCidrReason.API_UNREACHABLE else (0, 0) for reason in counts}
+        return counts if self._flags.allocate and self._duty.on else dict.fromkeys(counts, (0, 0))
 
     def _api_troubled(self) -> bool:
         """A server that has frozen is noticed by the election first: a watch that is silent looks like any other."""

@@ -42,6 +42,10 @@ class Findings:
         """A node waits (N4)."""
         self._tell(node, Reason.NOT_AVAILABLE, f"no Pod CIDR for this node: {message}")
 
+    def assignment_failed(self, node: Node, message: str) -> None:
+        """The PATCH of a node's podCIDRs failed."""
+        self._tell(node, Reason.ASSIGNMENT_FAILED, f"podCIDRs could not be written: {message}")
+
     def examine(self, names: Iterable[str]) -> None:
         """Look at nodes that hold something, and tell what is found. One that shares addresses tells on both (N6)."""
         for name in names:

@@ -19,7 +19,8 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cidrella.core.prefix import Prefix
 
@@ -32,18 +33,22 @@ if TYPE_CHECKING:
 ANNOTATION: Final = "cidrella.dev/intents"
 """On the Lease: see `encode`."""
 MOST: Final = 512
-"""Entries at a time: what is recorded and not seen on its node yet, and what is about to be.
+"""First attempts at a time: entries that are recorded, or about to be, and whose first PATCH has no outcome yet.
 
-What is only held does not count: nobody who waits for room could make any by ending it.
+Neither entries whose outcome is unknown count, nor what is only held: no new node could make room by ending them.
 """
+MOST_AGAIN: Final = MOST // 4
+"""Entries at a time for nodes whose last PATCH was refused: a share of their own, so that they keep no node waiting."""
 BATCH: Final = 256
 """Nodes that are decided on at a time, and recorded by one write: half of the above, so that one is sent meanwhile."""
-_TEXT_MAX: Final = 240_000
+TEXT_MAX: Final = 240_000
 """Bytes of text. The API takes a quarter of a megabyte in all annotations of an object."""
 _ENTRY_MAX: Final = 700
 """Bytes of one entry: names of two pools, as long as names can be, and a block of each."""
-_STUCK: Final = 0.5
-"""Seconds without any entry that ended, after which those that are left are not waited for."""
+_LARGE: Final = 64 << 10
+"""Bytes of text from which on a record is a load for the API server, and written less often."""
+_LARGE_PERIOD: Final = 0.25
+"""Seconds between two records of such a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +60,20 @@ class Intent:
     blocks: tuple[Prefix, ...]
 
     @property
+    def text(self) -> str:
+        """The entry in the Lease: a JSON list, in ASCII."""
+        return _text(self.uid, self.pool, self.blocks)
+
+    @property
     def size(self) -> int:
-        """As many bytes as it takes, or a few more."""
-        return len(self.uid) + len(self.pool) + 50 * len(self.blocks) + 10
+        """Bytes that the entry takes, with the comma after it."""
+        return len(self.text) + 1
+
+
+@lru_cache(maxsize=8192)
+def _text(uid: str, pool: str, blocks: tuple[Prefix, ...]) -> str:
+    """An entry. It is asked for with each write of the Lease; the cache has room for more than the Lease has."""
+    return json.dumps([uid, pool, *map(str, blocks)], separators=(",", ":"))
 
 
 def encode(intents: Iterable[Intent]) -> str:
@@ -66,8 +82,8 @@ def encode(intents: Iterable[Intent]) -> str:
     >>> encode([Intent("u1", "pool", (Prefix.parse("10.0.0.0/24"),))])
     '[["u1","pool","10.0.0.0/24"]]'
     """
-    entries = [[each.uid, each.pool, *map(str, each.blocks)] for each in intents]
-    return json.dumps(entries, separators=(",", ":")) if entries else ""
+    entries = ",".join(each.text for each in intents)
+    return f"[{entries}]" if entries else ""
 
 
 def decode(text: str) -> list[Intent]:
@@ -121,10 +137,18 @@ def take_over(
     return to_send
 
 
+class Room(NamedTuple):
+    """For how many more nodes something can be recorded."""
+
+    first: int
+    again: int
+    """Of those whose last PATCH was refused."""
+
+
 class Intents:
     """What this process has reserved and may send, and the part of it that is known to be in the Lease.
 
-    `record` is the elector's; None where nothing is recorded, and everything may be sent at once.
+    `record` is the elector's; None where there is no Lease: then everything counts as recorded.
     """
 
     def __init__(self, cluster: Cluster, record: Callable[[], Awaitable[bool]] | None) -> None:
@@ -132,8 +156,17 @@ class Intents:
         self._record = record
         self._open: dict[str, Intent] = {}
         self._unrecorded: dict[str, Intent] = {}
+        self._unknown: set[str] = set()
+        """Nodes with a PATCH that may still land: its outcome is unknown, or another leader may have sent it."""
+        self._again: set[str] = set()
+        """Nodes with an entry whose PATCH before that was refused."""
         self._size = 0
+        self.written = 0
+        """Bytes of the text when it was last asked for."""
+        self.full = False
+        """Whether the text had no room for another entry when somebody last wanted to add one."""
         self._on = False
+        self._recorded_at = float("-inf")
         self._ended = asyncio.Event()
 
     @property
@@ -145,11 +178,25 @@ class Intents:
         """How many entries the Lease has, or is to have."""
         return len(self._open) + self._cluster.holds_count
 
+    @property
+    def size(self) -> int:
+        """Bytes that the text has, or is to have; 0 where nothing is recorded."""
+        if not self.records or not len(self):
+            return 0
+        return self._size + sum(Intent(*each).size for each in self._cluster.holds_kept()) + 1
+
+    @property
+    def unknown(self) -> int:
+        """How many nodes have a PATCH that may still land."""
+        return len(self._unknown)
+
     def text(self) -> str | None:
         """What the Lease is to say; None while it is not for this process to say."""
         if not self._on:
             return None
-        return encode([*self._open.values(), *(Intent(*each) for each in self._cluster.holds_kept())])
+        text = encode([*self._open.values(), *(Intent(*each) for each in self._cluster.holds_kept())])
+        self.written = len(text)
+        return text
 
     def get(self, name: str) -> Intent | None:
         """What may be sent to a node."""
@@ -159,43 +206,63 @@ class Intents:
         """This process leads, and knows what there is. The nodes for which something may have been sent already."""
         self._open = take_over(self._cluster, nodes, self._open, inherited, adopts=adopts)
         self._size = sum(each.size for each in self._open.values())
+        self._unknown = set(self._open)
+        self._again.clear()
         self._on = self.records
         return list(self._open)
 
     def end(self) -> list[str]:
         """This process leads no more. The nodes for which something is reserved that nobody recorded or sent."""
         self._on = False
+        self.written = 0
         unsent = list(self._unrecorded)
         for name in unsent:
             self.drop(name)
         return unsent
 
-    def add(self, node: Node, decision: Decision) -> Intent | None:
-        """Something was decided, perhaps again. What is to be recorded and sent; None where nothing is recorded."""
-        if not self.records:
-            return None
+    def add(self, node: Node, decision: Decision, *, again: bool) -> Intent:
+        """Something was decided, perhaps once more. What is to be recorded and sent.
+
+        `again` says that the node's last PATCH was refused.
+        """
         intent = self._open.get(node.name)
         if intent is None or intent.uid != node.uid:
             self.drop(node.name)
-            intent = Intent(node.uid, decision.pool_name, decision.blocks)
-            self._open[node.name] = self._unrecorded[node.name] = intent
+            intent = self._open[node.name] = Intent(node.uid, decision.pool_name, decision.blocks)
             self._size += intent.size
+            if self.records:
+                self._unrecorded[node.name] = intent
+            if again:
+                self._again.add(node.name)
         return intent
 
     def drop(self, name: str) -> None:
         """Nothing that was sent to a node can land any more, or nothing was sent."""
+        self._unknown.discard(name)
+        self._again.discard(name)
         intent = self._open.pop(name, None)
         if intent is not None:
             self._size -= intent.size
             self._unrecorded.pop(name, None)
+        self._ended.set()
+
+    def doubt(self, name: str) -> None:
+        """A PATCH of what is reserved for a node may still land."""
+        if name in self._open:
+            self._unknown.add(name)
+            self._again.discard(name)
             self._ended.set()
+
+    def may_land(self, name: str) -> bool:
+        """Whether a PATCH for a node may still land that is not under way."""
+        return name in self._unknown
 
     async def record(self) -> bool:
         """Have all that there is in the Lease. False if this process leads no more."""
-        assert self._record is not None
         batch = dict(self._unrecorded)
-        if not batch:
+        if not batch or self._record is None:
             return True
+        self._recorded_at = asyncio.get_running_loop().time()
         if not await self._record():
             return False
         for name, intent in batch.items():
@@ -217,25 +284,28 @@ class Intents:
             if self._cluster.adopt(node, held.pool, held.blocks):
                 self._open[node.name] = held
                 self._size += held.size
+                self._unknown.add(node.name)
                 return True
         return False
 
-    async def room(self) -> int:
-        """Wait until there is room for many, or for some where no entry ends. For how many there is."""
-        while True:
-            held = sum(Intent(*each).size for each in self._cluster.holds_kept())
-            room = min(BATCH, MOST - len(self._open), (_TEXT_MAX - self._size - held) // _ENTRY_MAX)
-            if room == BATCH or (room > 0 and await self._none_ends()):
-                return room
-            if room <= 0:
-                await self._none_ends()
+    def room(self) -> Room:
+        """For how many more nodes there is room. O(entries that are held)."""
+        text = (TEXT_MAX - self.size) // _ENTRY_MAX if self.records else BATCH
+        self.full = text <= 0
+        first = len(self._open) - len(self._unknown) - len(self._again)
+        return Room(min(BATCH, MOST - first, text), min(BATCH, MOST_AGAIN - len(self._again), text))
 
-    async def _none_ends(self) -> bool:
-        """Wait for an entry to end. Whether none did for long."""
+    async def wait_paced(self) -> None:
+        """Wait until a record may be written again, where the text is large."""
+        if self.size > _LARGE:
+            await asyncio.sleep(self._recorded_at + _LARGE_PERIOD - asyncio.get_running_loop().time())
+
+    async def wait_ended(self, seconds: float) -> bool:
+        """Wait until an entry ends, or its outcome becomes unknown, for so long at most. Whether one did."""
         self._ended.clear()
         try:
-            async with asyncio.timeout(_STUCK):
+            async with asyncio.timeout(seconds):
                 await self._ended.wait()
         except TimeoutError:
-            return True
-        return False
+            return False
+        return True

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from prometheus_client import CollectorRegistry, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from prometheus_client.metrics_core import Metric
 
+    from cidrella.controller.no_cidr_reason import NoCidrReason
     from cidrella.core.cluster import Cluster
     from cidrella.core.decision import Decision
     from cidrella.core.pool import Pool
@@ -31,6 +32,9 @@ _SET = "node_ipam_controller_multicidrset"
 _LABELS = ("clusterCIDR", "clusterCIDRName")
 _TRIES = (1, 5, 25, 125, 625)
 
+WithoutCidr: TypeAlias = "Callable[[], Mapping[NoCidrReason, tuple[int, int]]]"
+"""Counts nodes without podCIDRs by reason: all of them, and those for more than a minute."""
+
 GAUGES = {
     "cidrella_nodes_waiting": "Nodes without a block that no pool can serve.",
     "cidrella_conflicts": "Nodes that hold addresses which another node or a service range holds as well.",
@@ -40,6 +44,7 @@ GAUGES = {
     "cidrella_writes_in_flight": "Writes to nodes under way.",
     "cidrella_writes_limit": "How many writes to nodes may be under way, as the API server takes them.",
     "cidrella_events_dropped": "Events that were not sent, because there were too many.",
+    "cidrella_lease_record_bytes": "Bytes of the record of writes in the Lease. It has room for 240000.",
 }
 """The gauges that the controller reads off itself, with what they say."""
 
@@ -97,11 +102,12 @@ class Metrics:
         """Whether a pool is still there: a write that comes home late must not bring its series back."""
         return self._cluster is None or pool.name in self._cluster.pools
 
-    def attach(self, cluster: Cluster, gauges: Mapping[str, Callable[[], float]]) -> None:
+    def attach(self, cluster: Cluster, gauges: Mapping[str, Callable[[], float]], without_cidr: WithoutCidr) -> None:
         """Read the rest from the books, and from the controller's own gauges, whenever somebody asks."""
         assert gauges.keys() == GAUGES.keys()
         self._cluster = cluster
         self.registry.register(_Books(cluster, gauges, self._allocations, self._releases))
+        self.registry.register(_NodesWithoutCidr(without_cidr))
 
 
 class _Books(Collector):
@@ -134,6 +140,23 @@ class _Books(Collector):
                 usage.add_metric(labels, 1 - view.free / view.capacity)
                 most.add_metric(labels, view.capacity)
         yield from (allocations, releases, usage, most)
+
+
+class _NodesWithoutCidr(Collector):
+    def __init__(self, count: WithoutCidr) -> None:
+        self._count = count
+
+    def collect(self) -> Iterator[Metric]:
+        """Every reason, those of no node too, so that an alert sees a zero."""
+        name = "cidrella_nodes_without_cidr"
+        some = GaugeMetricFamily(name, "Nodes without podCIDRs, by reason.", labels=("reason",))
+        long = GaugeMetricFamily(
+            f"{name}_over_a_minute", "Nodes without podCIDRs for more than a minute, by reason.", labels=("reason",)
+        )
+        for reason, counts in self._count().items():
+            some.add_metric((reason.value,), counts[0])
+            long.add_metric((reason.value,), counts[1])
+        yield from (some, long)
 
 
 def _labels(block: Prefix, pool: Pool) -> tuple[str, str]:

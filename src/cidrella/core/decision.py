@@ -65,6 +65,8 @@ class Reason(Enum):
     INVALID = "CIDRInvalid"
     UNINITIALIZED = "NodeUninitialized"
     TERMINATING = "NodeTerminating"
+    ASSIGNMENT_FAILED = "CIDRAssignmentFailed"
+    """Blocks were chosen, and the API server refused to write them, or nobody knows whether it did."""
 
 
 class Finding(NamedTuple):

@@ -5,8 +5,9 @@ the server complains, at most once for each round, as all requests that were in 
 
 | what comes back | the limit |
 |---|---|
-| 429 | halved, and nothing is sent until the Retry-After is over |
-| no answer, 5xx, a reply that is none | halved |
+| a 429 that is no `Status`: the API server's own | halved, and nothing is sent until the Retry-After is over |
+| to a first attempt: no definite answer | shrinks by half of the share of its round that failed |
+| to any other attempt: no definite answer | stays |
 | an answer, and answers take longer than the target | shrinks by a tenth |
 | an answer, and of those in flight many wait in line at the server | shrinks by one a round |
 | an answer, and few do; refusals such as 404, 409 and 422 are answers, too | grows by one a round |
@@ -14,6 +15,11 @@ the server complains, at most once for each round, as all requests that were in 
 How many wait in line is estimated as TCP Vegas does it: if the quickest answer took a third of what answers take now,
 two thirds of what is in flight wait. More of them in flight would be no faster, only later, and everybody else's
 requests with them.
+
+No definite answer is no answer, a 5xx, a reply that is none, or a 429 of an admission webhook. A round is as many first
+attempts as the limit was when the round began. Where all of them fail, the server is in trouble, and the limit is
+halved. Where few do, the trouble is of these objects, such as an admission webhook that hangs for them, and the limit
+stays nearly as it is. A write that failed before says nothing new of the server when it fails again.
 """
 
 from __future__ import annotations
@@ -31,7 +37,7 @@ if TYPE_CHECKING:
 
 START: Final = 8
 LEAST: Final = 4
-"""What slowness alone never goes below: a server far away is slow, and not busy."""
+"""What the limit never goes below, so that retries, inherited writes and first attempts can each have a part of it."""
 CAP: Final = 32
 """Requests in flight. More than a server can work on at a time only wait there instead of here."""
 TARGET: Final = 0.5
@@ -41,7 +47,9 @@ _PAUSE: Final = 1.0
 """Seconds, for a 429 that names none: what Kubernetes names mostly."""
 _PAUSE_MAX: Final = 60.0
 """Seconds. Whoever names more is not to be trusted with our standstill."""
-_ON_TROUBLE: Final = 0.5
+_ON_TOO_MANY: Final = 0.5
+_ON_FAILURE: Final = 0.5
+"""The part by which the limit shrinks where every first attempt of a round failed."""
 _ON_SLOWNESS: Final = 0.9
 _IN_LINE_FEW: Final = 8
 _IN_LINE_MANY: Final = 16
@@ -72,6 +80,9 @@ class AdaptiveLimit:
         self._clock = clock
         self._sleep = sleep
         self._window = float(min(START, cap))
+        self._least = min(LEAST, cap)
+        self._round = self._round_left = self.limit
+        self._round_failed = 0
         self._in_flight = 0
         self._latency = 0.0
         self._quickest = float("inf")
@@ -82,7 +93,7 @@ class AdaptiveLimit:
 
     @property
     def limit(self) -> int:
-        """How many may be in flight now, at least one."""
+        """How many may be in flight now, at least `LEAST`."""
         return int(self._window)
 
     @property
@@ -117,19 +128,30 @@ class AdaptiveLimit:
         self._in_flight -= 1
         self._changed.set()
 
-    def ended(self, began: float, error: KubeError | None) -> None:
-        """It was answered, or not. None is a success."""
+    def ended(self, began: float, error: KubeError | None, *, first: bool = True) -> None:
+        """It was answered, or not. None is a success. `first` says that the write was never sent before."""
         self._in_flight -= 1
         self._changed.set()
         now = self._clock()
-        if isinstance(error, ApiError) and error.code == _TOO_MANY:
+        if isinstance(error, ApiError) and error.code == _TOO_MANY and not error.is_status:
             pause = _PAUSE if error.retry_after is None else min(error.retry_after, _PAUSE_MAX)
             self._paused_until = max(self._paused_until, now + pause)
-            self._shrink(_ON_TROUBLE, began, now)
-        elif error is not None and error.unsettled:
-            self._shrink(_ON_TROUBLE, began, now)
-        else:
+            self._shrink(_ON_TOO_MANY, began, now)
+            return
+        failed = error is not None and error.unsettled
+        if not failed:
             self._answered(began, now)
+        if first:
+            self._count(failed)
+
+    def _count(self, failed: bool) -> None:
+        """Count a first attempt, and draw the consequence at the end of its round."""
+        self._round_left -= 1
+        self._round_failed += failed
+        if self._round_left <= 0:
+            self._window = max(self._window * (1 - _ON_FAILURE * self._round_failed / self._round), self._least)
+            self._round = self._round_left = self.limit
+            self._round_failed = 0
 
     def _answered(self, began: float, now: float) -> None:
         took = now - began
@@ -138,14 +160,14 @@ class AdaptiveLimit:
         self._answered_at = now
         in_line = self._window * (1 - self._quickest / self._latency) if self._latency else 0.0
         if self._latency > self._target:
-            self._shrink(_ON_SLOWNESS, began, now, LEAST)
+            self._shrink(_ON_SLOWNESS, began, now)
         elif in_line < _IN_LINE_FEW:
             self._window = min(self._window + 1 / self._window, self._cap)
-        elif in_line > _IN_LINE_MANY and self._window > LEAST:
-            self._window = max(self._window - 1 / self._window, LEAST)
+        elif in_line > _IN_LINE_MANY:
+            self._window = max(self._window - 1 / self._window, self._least)
 
-    def _shrink(self, factor: float, began: float, now: float, least: int = 1) -> None:
+    def _shrink(self, factor: float, began: float, now: float) -> None:
         """Shrink, unless that was done after the request began: it says nothing of what is sent since."""
         if began >= self._shrunk_at:
-            self._window = min(self._window, max(self._window * factor, least))
+            self._window = max(self._window * factor, self._least)
             self._shrunk_at = now

@@ -100,14 +100,15 @@ class WorkQueue(Generic[K]):
             heapq.heapify(self._heap)
         self._set_timer()
 
-    def retry(self, key: K) -> float:
+    def retry(self, key: K, *, at_least: float = 0.0) -> float:
         """Make a key ready after the delay that its failures have earned it, and return that delay.
 
-        The first is between half of `base` and all of it, the next twice that, and so on up to `cap`.
+        The first is between half of `base` and all of it, the next twice that, and so on up to `cap`; and `at_least`
+        as many seconds as the server asked for.
         """
         whole = min(self._cap, self._backoff[key] * 2 if key in self._backoff else self._base)
         self._backoff[key] = whole
-        delay = whole * (1 + self._jitter()) / 2
+        delay = max(whole * (1 + self._jitter()) / 2, at_least)
         self.add_after(key, delay)
         return delay
 
