@@ -28,10 +28,10 @@ CHANGED_PACKAGES = $(filter-out $(notdir $(CLUSTERED) $(BROWSED)),$(sort $(shell
 	| sed -nE 's,^(src/cidrella|tests)/([a-z]+)/.*,\2,p')))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick test-long unit-long lint types layers unit unit-changed real page chromium page-pictures chaos chaos-replay compare migration kubectl testenv peers bench-core bench-cluster bench-services bench-up bench-page soak mutants crds pictures package lock clean
+.PHONY: help run test quick test-long unit-long lint types layers unit unit-changed real page chromium page-pictures chaos chaos-replay compare migration kubectl testenv peers bench-core bench-cluster bench-failing-nodes bench-services bench-up bench-page soak mutants crds pictures package lock clean
 
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-19s %s\n", $$1, $$2}'
 
 run: $(VENV)/.up ## Set up, then run everything on this machine until Ctrl-C: an API, the controller, a pool to play with
 	@$(BIN)/cidrella up -f $(FIRST_STEPS)
@@ -119,6 +119,9 @@ bench-core: $(VENV)/.dev ## Measure the allocator, also beside Go's; writes buil
 
 bench-cluster: $(VENV)/.dev testenv ## Measure the controller on a real API server, beside its peers; writes build/bench-cluster.json; ONLY=intents for one part
 	@$(BIN)/python -m bench.cluster --json build/bench-cluster.json $(if $(ONLY),--only $(ONLY))
+
+bench-failing-nodes: $(VENV)/.dev testenv ## Measure how long nodes wait while the PATCHes of others fail; writes build/bench-failing-nodes.json; ONLY=hang-6 for one scenario, RATE (5) good nodes a second
+	@$(BIN)/python -m bench.failing_nodes --json build/bench-failing-nodes.json $(if $(ONLY),--only $(ONLY)) $(if $(RATE),--rate $(RATE))
 
 bench-services: $(VENV)/.dev testenv ## Measure how Service addresses are given, also beside Go's bitmap; writes build/bench-services.json
 	@$(BIN)/python -m bench.services --json build/bench-services.json

@@ -63,13 +63,17 @@ class Observer:
         seen, since = -1, time.monotonic()
         while not all(name in self.changed for name in names):
             alive()
-            if self._fault is not None:
-                raise self._fault
+            self.check()
             if len(self.changed) != seen:
                 seen, since = len(self.changed), time.monotonic()
             elif time.monotonic() - since > _PATIENCE:
                 raise TimeoutError(f"nothing changes any more; {seen:,} of {len(names):,} nodes have")
             time.sleep(_LOOK_EVERY)
+
+    def check(self) -> None:
+        """Raise the error that ended the watch, if one did."""
+        if self._fault is not None:
+            raise self._fault
 
     def _follow(self) -> None:
         """Until closed. An API server that is hard pressed ends watches; this one then goes on where it was."""
