@@ -1,4 +1,4 @@
-"""What recording intents costs: the controller as it is installed, beside the same that is told not to record.
+"""What recording intents costs: the controller as it is installed, beside the same that records nothing.
 
 Both are two replicas with the times of election that they ship with, on the same nodes, in turns; who comes first
 changes from pair to pair. While they start, somebody else holds the Lease, so that both are warm when it is released;
@@ -10,6 +10,7 @@ its last write, or a little later. What comes sooner is beyond the renewals.
 
 from __future__ import annotations
 
+import sys
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from tests.testenv.ports import free_port
 from tests.testenv.processes import Process
+from tests.testenv.without_intents import WITHOUT_INTENTS
 
 from bench.cluster_contestants import cidrella
 from bench.cluster_observer import Observer
@@ -26,7 +28,6 @@ from bench.cluster_race import require_running
 from bench.cluster_restart import wait_ready
 from bench.cluster_stage import node_names, verify, wait_quiet
 from bench.cluster_usage import cpu_seconds
-from cidrella.app.running import UNSAFE
 from cidrella.kube.campaign import ElectionSettings
 
 if TYPE_CHECKING:
@@ -128,10 +129,10 @@ def _trial(cluster: Cluster, nodes: int, *, records: bool) -> Trial:
 def _replica(cluster: Cluster, number: int, stack: ExitStack, *, records: bool) -> Process:
     """One that is ready, and ends with the stack."""
     port = free_port()
-    command = cidrella(port, elects=True)(cluster)
+    program, *arguments = cidrella(port, elects=True)(cluster)
+    command = [program] if records else [sys.executable, "-m", WITHOUT_INTENTS]
     name = f"cidrella-{number}"
-    unsafe = [] if records else ["env", f"{UNSAFE}=1"]
-    process = Process(name, [*unsafe, *command], cluster.directory / f"{name}.log")
+    process = Process(name, [*command, *arguments], cluster.directory / f"{name}.log")
     process.start()
     stack.callback(process.stop)
     wait_ready(process, port)

@@ -18,7 +18,7 @@ from cidrella.apiserver.serving.routing import Routing
 from cidrella.apiserver.serving.server import VERSION, ApiServer, User
 from cidrella.apiserver.store.store import Journal, Store, StoreError
 from cidrella.kube.issuing import issue, utc_now
-from cidrella.kube.listening import CannotListenError
+from cidrella.kube.listening import CODING_REFUSED, CannotListenError
 from cidrella.kube.tls import Serving, serving_context
 from tests.apiserver.asking import CRDS, MERGE, NODES, crd, node
 
@@ -166,6 +166,24 @@ class TestTokens:
             assert (await client("GET", NODES, Authorization="Bearer anything"))[0] == 200
 
         run(scenario)
+
+
+def test_content_codings_are_refused() -> None:
+    """With a Status, whatever is asked for and whoever asks. The audit log has it."""
+    told: list[Json] = []
+
+    async def scenario(client: Client, _: ApiServer) -> None:
+        for method, path in (("POST", NODES), ("GET", "/healthz"), ("GET", "/nowhere")):
+            code, headers, text = await client(method, path, node("a"), Content_Encoding="gzip")
+            status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 415}
+            assert json.loads(text) == {**status, "reason": "UnsupportedMediaType", "message": CODING_REFUSED}
+            assert (code, headers["Accept-Encoding"]) == (415, "identity")
+        sent = {"Authorization": "Bearer secret", "Content_Encoding": "identity"}
+        assert (await client("POST", NODES, node("a"), **sent))[0] == 201
+
+    run(scenario, users=USERS, audit=told.append)
+    assert [each["responseStatus"]["code"] for each in told] == [415, 415, 415, 201]
+    assert "requestObject" not in told[0]
 
 
 def test_audit() -> None:

@@ -13,12 +13,15 @@ import aiohttp
 import pytest
 
 from cidrella import __version__
-from cidrella.app.running import UNSAFE, run_controller
+from cidrella.app.running import run_controller
 from cidrella.app.settings import Settings
 from cidrella.app.sources import read_settings
+from cidrella.cli.main import main
 from tests.app.around import Ran, standing_in, write_kubeconfig
 from tests.app.insights import World
+from tests.testenv import without_intents
 from tests.testenv.ports import free_port
+from tests.testenv.without_intents import WITHOUT_INTENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -181,13 +184,28 @@ def test_no_way_to_a_cluster(
     assert Controller.made == []
 
 
-def test_intents_are_recorded(
+def test_intents_are_recorded(kubeconfig: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pitfall 27: what is sent is recorded before. Nothing in the environment changes that."""
+    monkeypatch.setattr(Controller, "work", stop)
+    monkeypatch.setenv("CIDRELLA_UNSAFE_WITHOUT_INTENTS", "1")
+    monkeypatch.setattr("sys.argv", ["cidrella", "run", kubeconfig, "--bind-address=127.0.0.1:0"])
+    with pytest.raises(SystemExit, match=r"^0$"):
+        main()
+    assert Controller.made[-1].settings.records
+
+
+def test_the_entry_point_that_records_nothing(
     kubeconfig: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Pitfall 27: what is sent is recorded before, unless a variable that no flag stands for says otherwise, loudly."""
+    """The same command line, for tests alone. Its log says what may happen."""
     monkeypatch.setattr(Controller, "work", stop)
-    for unsafe in ("", "1"):
-        monkeypatch.setenv(UNSAFE, unsafe)
-        ran = run(capfd, kubeconfig, "--bind-address=127.0.0.1:0")
-        assert Controller.made[-1].settings.records == (not unsafe)
-        assert any("may be given twice" in line["event"] for line in ran.lines) == bool(unsafe)
+    flags = [kubeconfig, "--bind-address=127.0.0.1:0", "--leader-elect-resource-name=other"]
+    monkeypatch.setattr("sys.argv", [WITHOUT_INTENTS, "run", *flags])
+    with pytest.raises(SystemExit, match=r"^0$"):
+        without_intents.main()
+    made = Controller.made[-1].settings
+    assert (made.records, made.election.name) == (False, "other")
+    assert "two nodes may get one block" in capfd.readouterr().err
+    monkeypatch.setattr("sys.argv", [WITHOUT_INTENTS, "pools"])
+    with pytest.raises(SystemExit, match="usage"):
+        without_intents.main()

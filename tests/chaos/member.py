@@ -28,10 +28,20 @@ class Member:
     Whoever starts, ends, freezes or wakes its process holds `busy` meanwhile. Its requests may be disturbed by anybody.
     """
 
-    def __init__(self, name: str, cluster: Cluster, directory: Path, flags: tuple[str, ...], starter: Executor) -> None:
+    def __init__(
+        self,
+        name: str,
+        cluster: Cluster,
+        directory: Path,
+        flags: tuple[str, ...],
+        starter: Executor,
+        *,
+        program: str,
+    ) -> None:
         """`starter` starts processes: they die with the thread that did."""
         self.name = name
         self._starter = starter
+        self._program = program
         self.user = f"system:serviceaccount:{NAMESPACE}:{name}"
         """Its own, so that the audit log tells who did what."""
         self.busy = threading.Lock()
@@ -50,7 +60,8 @@ class Member:
     def start(self) -> None:
         """Start a process, if there is none."""
         if self._replica is None:
-            replica = Replica(self.name, self._kubeconfig, self.log, (*SHORT_LEASE, *self.flags))
+            flags = (*SHORT_LEASE, *self.flags)
+            replica = Replica(self.name, self._kubeconfig, self.log, flags, program=self._program)
             self._starter.submit(replica.process.start).result()
             self._replica = replica
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import shutil
 import tempfile
@@ -10,14 +9,12 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from cidrella import __version__
-from cidrella.app.running import UNSAFE
 from tests.chaos.acting import Actor
 from tests.chaos.checker import Broken, check
 from tests.chaos.history import LEASES, NODES, Meta
@@ -28,9 +25,10 @@ from tests.chaos.world import THIRD_PARTY, RestlessError, World
 from tests.testenv import nodes
 from tests.testenv.api import SERVICE_RANGE
 from tests.testenv.cluster import Cluster
+from tests.testenv.without_intents import WITHOUT_INTENTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from tests.chaos.history import History
     from tests.chaos.schedule import Schedule
@@ -83,8 +81,7 @@ def run(
     with tempfile.TemporaryDirectory(prefix="cidrella-chaos-", ignore_cleanup_errors=True) as name:
         directory = Path(name)
         try:
-            with _recording_of_intents(intents):
-                outcome = _Run(schedule, directory, intents=intents, tell=tell).outcome()
+            outcome = _Run(schedule, directory, intents=intents, tell=tell).outcome()
         except BaseException:
             _keep(directory, keep_in)
             raise
@@ -109,7 +106,9 @@ class _Run:
             ThreadPoolExecutor(1, "starter") as starter,
             Cluster.temporary(keep_logs_in=self._directory, flags=flags) as cluster,
         ):
-            world = World(cluster, self._directory, starter, self._schedule.replicas, self._schedule.flags)
+            program = "cidrella" if self._intents else WITHOUT_INTENTS
+            members = (self._schedule.replicas, self._schedule.flags)
+            world = World(cluster, self._directory, starter, *members, program=program)
             try:
                 recorder = Recorder(cluster, self._directory, self._meta(world))
                 recorder.begin()
@@ -201,20 +200,6 @@ def takeovers(history: History) -> int:
     holders = [change.object["spec"].get("holderIdentity") for change in history.changes if change.collection == LEASES]
     known = [holder for holder in holders if holder]
     return sum(one != two for one, two in pairwise(known))
-
-
-@contextmanager
-def _recording_of_intents(on: bool) -> Iterator[None]:
-    """Replicas take it from the environment."""
-    before = os.environ.pop(UNSAFE, None)
-    if not on:
-        os.environ[UNSAFE] = "1"
-    try:
-        yield
-    finally:
-        os.environ.pop(UNSAFE, None)
-        if before is not None:
-            os.environ[UNSAFE] = before
 
 
 def _keep(directory: Path, keep_in: Path) -> None:

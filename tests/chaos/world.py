@@ -40,7 +40,14 @@ class World:
     """A cluster, its replicas, and who acts on it past the proxies."""
 
     def __init__(
-        self, cluster: Cluster, directory: Path, starter: Executor, replicas: int, flags: tuple[str, ...]
+        self,
+        cluster: Cluster,
+        directory: Path,
+        starter: Executor,
+        replicas: int,
+        flags: tuple[str, ...],
+        *,
+        program: str,
     ) -> None:
         """`starter` is a thread that starts processes and outlives the cluster: they die with the thread that did."""
         self.cluster = cluster
@@ -50,7 +57,7 @@ class World:
         third_party.close()
         self._starter = starter
         names = [f"replica-{number}" for number in range(replicas)]
-        self.members = [Member(name, cluster, directory, flags, self._starter) for name in names]
+        self.members = [Member(name, cluster, directory, flags, self._starter, program=program) for name in names]
         self.unexpected: list[str] = []
         """Replicas that ended though nobody told them to."""
         self._rebuilding = threading.Lock()

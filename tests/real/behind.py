@@ -33,12 +33,14 @@ class Behind:
     site: Site
     proxy: FaultProxy
     kubeconfig: Path
+    program: str = "cidrella"
+    """The module that replicas run."""
 
     def replica(self, *flags: str) -> Replica:
         """A replica behind the proxy, not started yet, that leads alone unless the flags say otherwise."""
         if not any(flag.startswith("--leader-elect") for flag in flags):
             flags = ("--leader-elect=false", *flags)
-        return self.site.replica(*flags, kubeconfig=self.kubeconfig)
+        return self.site.replica(*flags, kubeconfig=self.kubeconfig, program=self.program)
 
     def run(self, *flags: str) -> Replica:
         """A replica behind the proxy that is ready."""

@@ -53,10 +53,12 @@ _POLL = 0.05
 class Replica:
     """One `cidrella run`."""
 
-    def __init__(self, name: str, kubeconfig: Path, log: Path, flags: Iterable[str]) -> None:
+    def __init__(
+        self, name: str, kubeconfig: Path, log: Path, flags: Iterable[str], *, program: str = "cidrella"
+    ) -> None:
         self.port = free_port()
         self.log = log
-        command = [sys.executable, "-m", "cidrella", "run", f"--kubeconfig={kubeconfig}"]
+        command = [sys.executable, "-m", program, "run", f"--kubeconfig={kubeconfig}"]
         command += [f"--bind-address=127.0.0.1:{self.port}", "--log-format=json", *flags]
         self.process = Process(name, command, log)
 
@@ -124,7 +126,9 @@ class Site:
         self.directory = directory
         self._replicas: list[Replica] = []
 
-    def replica(self, *flags: str, account: str = "", kubeconfig: Path | None = None) -> Replica:
+    def replica(
+        self, *flags: str, account: str = "", kubeconfig: Path | None = None, program: str = "cidrella"
+    ) -> Replica:
         """A replica that is not started yet. It elects with a short lease unless the flags say otherwise.
 
         It runs under the controller's account, under another of the same rights, or as a kubeconfig says.
@@ -137,6 +141,7 @@ class Site:
             kubeconfig or self._account(account),
             self.directory / f"cidrella-{number}.log",
             flags,
+            program=program,
         )
         self._replicas.append(made)
         return made

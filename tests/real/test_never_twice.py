@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
 
-from cidrella.app.running import UNSAFE
 from tests.real.behind import NODE_PATCH, OnTheWire, behind_proxy
 from tests.real.site import LEASE, POOLS, SHORT_LEASE, UNINITIALIZED, condition, eventually
 from tests.real.test_leading import leader_and_standby, leads
 from tests.testenv.audit import requests
 from tests.testenv.faults import hold
 from tests.testenv.nodes import NODES, assert_no_overlap, create_nodes, realistic_node
+from tests.testenv.without_intents import WITHOUT_INTENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -74,10 +75,9 @@ def test_a_paused_leader_with_a_write_on_the_wire(behind: Behind) -> None:
     assert_no_overlap(site.admin.items(NODES))
 
 
-def test_without_intents_it_is_given_twice(behind: Behind, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_intents_it_is_given_twice(behind: Behind) -> None:
     """Pitfall 27: the same without the record gives one block to two nodes: what the tests here show, they can."""
-    monkeypatch.setenv(UNSAFE, "1")
-    overtaken(behind, lambda: behind.site.wait_served("held-back"))
+    overtaken(replace(behind, program=WITHOUT_INTENTS), lambda: behind.site.wait_served("held-back"))
     with pytest.raises(AssertionError, match=r"10\.1\.0\.0/24"):
         assert_no_overlap(behind.site.admin.items(NODES))
 

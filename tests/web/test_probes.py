@@ -123,6 +123,7 @@ def test_methods(path: str) -> None:
             refused = await ask(path, method)
             assert refused.status == 405
             assert "Server" not in refused.headers
+            assert (await ask(path, method, **{"Content-Encoding": "gzip"})).status == 415
         assert "Server" not in head.headers
         assert "Server" not in (await ask("/nowhere")).headers
 

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from cidrella.kube.listening import CODING_REFUSED
 from cidrella.web import server as server_module
 from cidrella.web.assets import Assets
 from cidrella.web.board import Board
+from cidrella.web.doors import GuardedDoor
 from cidrella.web.server import HEADERS
 from tests.web.samples import EXAMPLE, Asker, everything, serve
 
@@ -128,6 +130,19 @@ def test_nothing_is_written(path: str) -> None:
             assert "GET" in answer.headers["Allow"]
 
     serve(scenario)
+
+
+@pytest.mark.parametrize("path", ["/", "/healthz", "/api/v1/state", "/login", "/nowhere"])
+def test_content_codings_are_refused(path: str) -> None:
+    """In the form of every other error, before any credential is looked at."""
+
+    async def scenario(ask: Asker, _: Board) -> None:
+        answer = await ask(path, "POST", headers={"Content-Encoding": "gzip"})
+        assert (answer.status, answer.json) == (415, {"error": CODING_REFUSED})
+        assert answer.headers["Accept-Encoding"] == "identity"
+
+    serve(scenario)
+    serve(scenario, door=lambda series: GuardedDoor([], series))
 
 
 @pytest.mark.parametrize(

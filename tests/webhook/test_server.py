@@ -14,7 +14,7 @@ import pytest
 
 from cidrella.kube.errors import ConfigError
 from cidrella.kube.issuing import Issued, issue, utc_now
-from cidrella.kube.listening import CannotListenError
+from cidrella.kube.listening import CODING_REFUSED, CannotListenError
 from cidrella.kube.tls import KeyPair, Serving, serving_context
 from cidrella.model.admission import AdmissionRequest, AdmissionResponse, Status
 from cidrella.serviceip.review import MalformedError, UnavailableError
@@ -197,6 +197,9 @@ def test_other_requests() -> None:
         async with webhook() as server:
             assert await post(server, Content_Type="text/plain") == (415, "send application/json, not text/plain\n")
             assert (await post(server, path="/"))[0] == 404
+            assert (await post(server, Content_Encoding="identity"))[0] == 200
+            for path in (PATH, "/"):
+                assert await post(server, path=path, Content_Encoding="gzip") == (415, f"{CODING_REFUSED}\n")
             assert (await post(server, Content_Type="application/json; charset=utf-8"))[0] == 200
             async with (
                 aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trusting())) as session,

@@ -5,9 +5,8 @@ What is heavy is imported here, when it is wanted: the other commands start with
 
 from __future__ import annotations
 
-import os
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -34,20 +33,20 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger()
 
-UNSAFE: Final = "CIDRELLA_UNSAFE_WITHOUT_INTENTS"
-"""A variable of the environment, for tests alone: nothing is recorded before it is sent, to show what that prevents."""
 
+def run_controller(settings: Settings, warnings: Sequence[str] = (), *, records: bool = True) -> int:
+    """Run until a signal says to stop, and return the exit code, as `run_process` has them.
 
-def run_controller(settings: Settings, warnings: Sequence[str] = ()) -> int:
-    """Run until a signal says to stop, and return the exit code, as `run_process` has them."""
+    `records` is for tests, as `ControllerSettings` has it: no flag and no variable changes it.
+    """
 
     async def main(access: Access, lifetime: Lifetime) -> int:
-        return await _run(settings, access, lifetime)
+        return await _run(settings, access, lifetime, records=records)
 
     return run_process(settings, warnings, main, "the controller")
 
 
-async def _run(settings: Settings, access: Access, lifetime: Lifetime) -> int:
+async def _run(settings: Settings, access: Access, lifetime: Lifetime, *, records: bool) -> int:
     from cidrella.controller.controller import Controller, ControllerSettings  # noqa: PLC0415
     from cidrella.controller.metrics import Metrics  # noqa: PLC0415
     from cidrella.kube.client import Client  # noqa: PLC0415
@@ -55,9 +54,6 @@ async def _run(settings: Settings, access: Access, lifetime: Lifetime) -> int:
 
     metrics = Metrics()
     async with Client(access, timeout=settings.api_timeout, observe=metrics.observe_request) as client:
-        records = not os.environ.get(UNSAFE)
-        if not records:
-            _log.warning("blocks are sent without being recorded, and may be given twice", because=UNSAFE)
         told = ControllerSettings(settings.ipam, make_identity(), settings.election, records=records)
         controller = Controller(client, told, metrics)
         try:

@@ -6,12 +6,13 @@ Nothing is changed by anything here, but that a login begins a session and a log
 from __future__ import annotations
 
 import asyncio
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 from aiohttp import web
 
-from cidrella.kube.listening import Listener
+from cidrella.kube.listening import CODING_REFUSED, Listener
 from cidrella.web import answers
 from cidrella.web.assets import FOR_LOGIN, LOGIN_PAGE, PAGE, Assets
 from cidrella.web.doors import LOGIN, LOGOUT, GuardedDoor
@@ -81,6 +82,9 @@ class WebServer(Listener):
         app.on_shutdown.append(_ending(board))
         super().__init__(app, host, port, grace=GRACE, context=context, on_stalled=series.dropped.inc)
         app.middlewares.append(_guarding(door))  # the innermost: a refusal may take longer than a head
+
+    async def _refuse_coding(self, _: web.Request) -> web.StreamResponse:
+        return answers.fault(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, CODING_REFUSED)
 
 
 def _guarding(door: Door) -> Middleware:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
+from http import HTTPStatus
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -29,7 +30,7 @@ from cidrella.apiserver.serving.users import ANONYMOUS, User, Users
 from cidrella.apiserver.serving.watching import Watch
 from cidrella.apiserver.store.store import StoreError
 from cidrella.apiserver.words.statuses import StatusError, internal
-from cidrella.kube.listening import Listener
+from cidrella.kube.listening import CODING_REFUSED, Listener
 
 if TYPE_CHECKING:
     import ssl
@@ -118,7 +119,12 @@ class ApiServer(Listener):
             if registry.find(*watch.target[:3]) is None:
                 watch.finish(version)
 
-    async def _answer(self, request: web.Request) -> web.StreamResponse:
+    async def _refuse_coding(self, request: web.Request) -> web.StreamResponse:
+        refusal = StatusError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", CODING_REFUSED)
+        return await self._answer(request, refusal)
+
+    async def _answer(self, request: web.Request, refusal: StatusError | None = None) -> web.StreamResponse:
+        """Answer a request; with a refusal, which rests on nothing that is stored, before who asks is looked at."""
         headers = request.headers
         call = Call(
             request.method,
@@ -129,7 +135,11 @@ class ApiServer(Listener):
             agent=headers.get("User-Agent", ""),
         )
         target = paths.parse(call.path)
-        user, answer = await self._decide(request, call, target)
+        user, answer = (
+            (ANONYMOUS, rendering.refusal(refusal, media_of(call.accept)))
+            if refusal
+            else await self._decide(request, call, target)
+        )
         if self._audit:
             code = answer.code if isinstance(answer, Answer) else 200
             self._audit(auditing.record(call, request.path_qs, target, user, code))
