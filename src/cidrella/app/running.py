@@ -58,7 +58,9 @@ async def _run(settings: Settings, access: Access, lifetime: Lifetime) -> int:
         records = not os.environ.get(UNSAFE)
         if not records:
             _log.warning("blocks are sent without being recorded, and may be given twice", because=UNSAFE)
-        told = ControllerSettings(settings.ipam, make_identity(), settings.election, records=records)
+        told = ControllerSettings(
+            settings.ipam, make_identity(), settings.election, heartbeat=settings.heartbeat, records=records
+        )
         controller = Controller(client, told, metrics)
         try:
             certificate = _certificate(settings)
