@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.real.conftest import Kubectl
+    from tests.testenv.api import Api
     from tests.testenv.client import Json
     from tests.testenv.cluster import Cluster
 
@@ -211,7 +212,7 @@ class TestTheDeployment:
         assert term["topologyKey"] == "kubernetes.io/hostname"
 
 
-def may(cluster: Cluster, action: str, account: str = ACCOUNT) -> bool:
+def may(cluster: Api, action: str, account: str = ACCOUNT) -> bool:
     """Whether the API server would let an account of kube-system do something; the controller's, unless said."""
     verb, target, *rest = action.split()
     whole, _, subresource = target.partition("/")
