@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
+import time
+from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.cli.run import Cidrella
+from tests.real.behind import NODE_WATCH, behind_proxy
 from tests.real.rbac import controller_account
 from tests.real.site import FINALIZER, HEARTBEAT, LEASE, POOLS, eventually
 from tests.real.test_deploy import may
 from tests.testenv.client import ApiError
+from tests.testenv.faults import hold
 
 if TYPE_CHECKING:
     from tests.real.site import Replica, Site
@@ -119,6 +124,24 @@ def test_explain_names_controller_without_election(site: Site, command: Cidrella
     assert expected in command("explain", "waits").out
     replica.process.resume()
     site.wait_served("waits")
+
+
+def test_heartbeat_is_written_before_anything_is_given(site: Site) -> None:
+    """F6: a controller can be found before the first pool has its finalizer and the first node its block."""
+    site.create_pool("pods", ipv4="10.1.0.0/16")
+    site.create_node("n")
+    let_go = Event()
+    with behind_proxy(site) as behind:
+        held = behind.proxy.add(hold(let_go), method="POST", path=HEARTBEAT.rpartition("/")[0])
+        replica = behind.replica(*LONG, "--leader-elect-renew-deadline=10m").start(until_ready=False)
+        behind.proxy.wait_for(lambda entry: entry.rule is held)
+        behind.proxy.wait_for(lambda entry: re.match(NODE_WATCH, entry.path) is not None)
+        time.sleep(1)  # in which it would write what it may write by now
+        writes = [entry for entry in behind.proxy.requests if entry.method != "GET"]
+        let_go.set()
+        assert [entry.rule for entry in writes] == [held]
+        site.wait_served("n")
+        replica.wait_ready()
 
 
 def test_controller_with_election_writes_no_heartbeat(site: Site) -> None:
