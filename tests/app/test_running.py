@@ -33,6 +33,7 @@ class ControllerSettings:
     flags: Any
     identity: str
     election: Any
+    heartbeat: Any
     records: bool
 
 
@@ -98,7 +99,7 @@ def test_from_start_to_end(kubeconfig: str, capfd: pytest.CaptureFixture[str], m
 def test_what_the_controller_is_made_from(
     kubeconfig: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """F5, F8: the flags and the election reach the controller, and every process has a name of its own."""
+    """F5, F6, F8: the flags and the Leases reach the controller, and every process has a name of its own."""
     monkeypatch.setattr(Controller, "work", stop)
     quiet = [kubeconfig, "--bind-address=127.0.0.1:0", "--log-level=error"]
     run(capfd, *quiet, "--allocate-node-cidrs=false")
@@ -106,6 +107,7 @@ def test_what_the_controller_is_made_from(
     one, other = (each.settings for each in Controller.made)
     assert (one.flags.allocate, other.flags.allocate) == (False, True)
     assert (one.election.name, other.election) == ("cidrella", None)
+    assert (one.heartbeat, other.heartbeat.name) == (None, "cidrella-alone")
     assert one.identity != other.identity
 
 

@@ -178,6 +178,10 @@ BAD: dict[str, tuple[list[str], str]] = {
         "together: the lease duration (10 s) must be more than the renew deadline (10 s)",
     ),
     "a Lease that cannot be named so": (["--leader-elect-resource-name=My_Lease"], "--leader-elect-resource-name: 'My"),
+    "a heartbeat Lease that cannot be named so": (
+        ["--leader-elect=false", "--leader-elect-resource-name=My_Lease"],
+        "--leader-elect-resource-name: 'My",
+    ),
     "no namespace": (["--leader-elect-resource-namespace="], "--leader-elect-resource-namespace: ''"),
     "a token for no page": (["--web=false", "--web-token-file=t"], "--web-token-file says who may see the page"),
     "a password for no page": (["--web=false", "--web-password-file=p"], "--web-password-file says who may see"),
@@ -222,6 +226,17 @@ def test_the_page_and_metrics() -> None:
 def test_without_an_election_its_times_do_not_matter() -> None:
     """Times that do not go together hurt nobody who holds no election."""
     assert read("--leader-elect=false", "--leader-elect-lease-duration=1s").election is None
+
+
+def test_heartbeat_lease_without_an_election() -> None:
+    """F6: the name, namespace and times of the election apply without one; times that do not go together do not."""
+    assert read("--leader-elect=true").heartbeat is None
+    assert read("--leader-elect=false").heartbeat == ElectionSettings(name="cidrella-alone")
+    flags = ["--leader-elect-resource-name=a", "--leader-elect-resource-namespace=b"]
+    own = read("--leader-elect=false", "--leader-elect-lease-duration=1m", *flags).heartbeat
+    assert own == ElectionSettings(name="a-alone", namespace="b", lease_duration=60.0)
+    wrong = read("--leader-elect=false", "--leader-elect-lease-duration=1s", *flags).heartbeat
+    assert wrong == ElectionSettings(name="a-alone", namespace="b")
 
 
 @pytest.mark.parametrize("arguments", [["-h"], ["--help"], ["--leader-elect=false", "--help", "--nonsense"]])

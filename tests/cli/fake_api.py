@@ -22,6 +22,7 @@ POOLS = "/apis/networking.x-k8s.io/v1/clustercidrs"
 NODES = "/api/v1/nodes"
 SERVICES = "/apis/networking.k8s.io/v1/servicecidrs"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/cidrella"
+HEARTBEAT = f"{LEASE}-alone"
 
 
 @dataclass

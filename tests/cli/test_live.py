@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from cidrella.app.live import open_access, read_cluster
-from tests.cli.fake_api import LEASE, NODES, POOLS, SERVICES, FakeApi, refusal, serving
+from tests.cli.fake_api import HEARTBEAT, LEASE, NODES, POOLS, SERVICES, FakeApi, refusal, serving
 from tests.cli.test_plan import POOL, node, nodes
 
 if TYPE_CHECKING:
@@ -237,8 +237,8 @@ def lease(holder: str, seconds_ago: float) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("holder", "seconds_ago", "message"),
     [
-        (None, 0, "no controller holds the Lease kube-system/cidrella"),
-        ("", 0, "no controller holds the Lease kube-system/cidrella"),
+        (None, 0, "no controller holds the Lease kube-system/cidrella or kube-system/cidrella-alone"),
+        ("", 0, "no controller holds the Lease kube-system/cidrella or kube-system/cidrella-alone"),
         ("host_1", 3000, "host_1 held the Lease kube-system/cidrella, renewed 50m ago: it ran out"),
         ("host_1", -600, "host_1 holds the Lease kube-system/cidrella, renewed 0s ago, and should serve it"),
     ],
@@ -261,6 +261,28 @@ def test_explain_says_who_should_serve(
     assert found["decision"]["podCIDRs"] == []
     assert found["wouldGet"] == {"podCIDRs": ["10.0.1.0/24"], "clusterCIDR": "p", "pools": ["p"]}
     assert any(message in each for each in found["remarks"])
+
+
+@pytest.mark.parametrize("seconds_ago", [None, 3000])
+def test_explain_finds_a_controller_without_election(
+    cidrella: Cidrella, api: FakeApi, seconds_ago: float | None
+) -> None:
+    """F6: who holds the heartbeat Lease serves nodes, whatever the Lease of the election says of another time."""
+    api.pool("p")
+    api.node("a")
+    if seconds_ago is not None:
+        api.objects[LEASE] = lease("host_1", seconds_ago)
+    api.objects[HEARTBEAT] = lease("host_2", 3)
+    (line,) = (each for each in cidrella("explain", "a").out.splitlines() if "Lease" in each)
+    assert line.startswith("host_2 holds the Lease kube-system/cidrella-alone, renewed ")
+    assert line.endswith(" ago, and should serve it at any moment")
+    del api.objects[HEARTBEAT]
+    api.instead[HEARTBEAT] = refusal(403, "Forbidden")
+    out = cidrella("explain", "a").out
+    assert "who holds the Lease kube-system/cidrella-alone cannot be told" in out
+    assert ("host_1 held the Lease kube-system/cidrella, " in out) == (seconds_ago is not None)
+    api.objects[LEASE] = lease("host_1", 3)
+    assert "cannot be told" not in cidrella("explain", "a").out
 
 
 def test_explain_without_the_right_to_read_leases(cidrella: Cidrella, api: FakeApi) -> None:

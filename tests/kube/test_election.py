@@ -410,21 +410,27 @@ def test_the_clock_goes_on() -> None:
     assert steady_clock() >= first
 
 
+def held(renewed: float | None, *, expired: bool = False, duration: float = 15.0) -> Holder:
+    return Holder("z", renewed, expired, "kube-system/cidrella", duration)
+
+
 @pytest.mark.parametrize(
     ("spec", "holder"),
     [
         (None, None),
         ({"holderIdentity": ""}, None),
-        ({"holderIdentity": "z"}, Holder("z", None, expired=False)),
-        ({"holderIdentity": "z", "renewTime": "soon"}, Holder("z", None, expired=False)),
-        ({"holderIdentity": "z", "renewTime": micro_time(90.0)}, Holder("z", 10.0, expired=False)),
+        ({"holderIdentity": "z"}, held(None)),
+        ({"holderIdentity": "z", "renewTime": "soon"}, held(None)),
+        ({"holderIdentity": "z", "renewTime": micro_time(90.0)}, held(10.0)),
+        ({"holderIdentity": "z", "leaseDurationSeconds": -1}, held(None)),
+        ({"holderIdentity": "z", "leaseDurationSeconds": 1 << 30}, held(None, duration=3600.0)),
         (
-            {"holderIdentity": "z", "renewTime": micro_time(90.0), "leaseDurationSeconds": 15},
-            Holder("z", 10.0, expired=False),
+            {"holderIdentity": "z", "renewTime": micro_time(90.0), "leaseDurationSeconds": 12},
+            held(10.0, duration=12.0),
         ),
         (
-            {"holderIdentity": "z", "renewTime": micro_time(80.0), "leaseDurationSeconds": 15},
-            Holder("z", 20.0, expired=True),
+            {"holderIdentity": "z", "renewTime": micro_time(80.0), "leaseDurationSeconds": 12},
+            held(20.0, expired=True, duration=12.0),
         ),
     ],
 )

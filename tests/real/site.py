@@ -34,6 +34,8 @@ CONFIGS = "/apis/networking.x-k8s.io/v1alpha1/clustercidrconfigs"
 SERVICE_CIDRS = "/apis/networking.k8s.io/v1/servicecidrs"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/cidrella"
+HEARTBEAT = f"{LEASE}-alone"
+"""The Lease of a controller without leader election."""
 FINALIZER = "networking.kubernetes.io/cluster-cidr-config-finalizer"
 FOREIGN_FINALIZER = "networking.x-k8s.io/cluster-cidr-finalizer"
 POOL_ANNOTATION = "cidrella.dev/pool"
@@ -254,7 +256,7 @@ class Site:
                     with suppress(ApiError):
                         self.admin.patch(f"{collection}/{each['metadata']['name']}", {"metadata": {"finalizers": None}})
         delete_nodes(self.admin, [each["metadata"]["name"] for each in self.admin.items(NODES)])
-        for path in (POOLS, CONFIGS, EVENTS, LEASE):
+        for path in (POOLS, CONFIGS, EVENTS, LEASE, HEARTBEAT):
             with suppress(ApiError):
                 self.admin.delete(path)
         for each in self._listed(SERVICE_CIDRS):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.real.conftest import Kubectl
+    from tests.testenv.api import Api
     from tests.testenv.client import Json
     from tests.testenv.cluster import Cluster
 
@@ -52,6 +53,8 @@ NEEDED = (
     "create leases.coordination.k8s.io @kube-system",
     "get leases.coordination.k8s.io cidrella @kube-system",
     "patch leases.coordination.k8s.io cidrella @kube-system",
+    "get leases.coordination.k8s.io cidrella-alone @kube-system",
+    "patch leases.coordination.k8s.io cidrella-alone @kube-system",
     "create events.events.k8s.io @default",
     "patch events.events.k8s.io @default",
     "list events.events.k8s.io @default",
@@ -79,6 +82,9 @@ REFUSED = (
     "patch leases.coordination.k8s.io kube-scheduler @kube-system",
     "update leases.coordination.k8s.io cidrella @kube-system",
     "delete leases.coordination.k8s.io cidrella @kube-system",
+    "update leases.coordination.k8s.io cidrella-alone @kube-system",
+    "delete leases.coordination.k8s.io cidrella-alone @kube-system",
+    "patch leases.coordination.k8s.io cidrella-services-alone @kube-system",
     "list leases.coordination.k8s.io @kube-system",
     "create leases.coordination.k8s.io @kube-node-lease",
     "patch leases.coordination.k8s.io cidrella @kube-node-lease",
@@ -206,7 +212,7 @@ class TestTheDeployment:
         assert term["topologyKey"] == "kubernetes.io/hostname"
 
 
-def may(cluster: Cluster, action: str, account: str = ACCOUNT) -> bool:
+def may(cluster: Api, action: str, account: str = ACCOUNT) -> bool:
     """Whether the API server would let an account of kube-system do something; the controller's, unless said."""
     verb, target, *rest = action.split()
     whole, _, subresource = target.partition("/")

@@ -181,6 +181,18 @@ def test_without_a_controller(tmp_path: Path) -> None:
         assert up.out("kubectl get service front -o jsonpath={.spec.clusterIP}").startswith("10.96.")
 
 
+def test_release_is_refused_while_it_runs(tmp_path: Path) -> None:
+    """F6: its controller, which holds no election, is found by its heartbeat Lease."""
+    with running(tmp_path, ANY_PORT) as up:
+        up.out("cidrella pool add all 10.0.0.0/16")
+        up.out("cidrella node add a")
+        refused = up.run("cidrella release --finalizers --yes")
+        assert refused.returncode == 1
+        holder = up.out("kubectl -n kube-system get lease cidrella-alone -o jsonpath={.spec.holderIdentity}")
+        assert refused.stderr.startswith(f"refused: {holder} holds the Lease kube-system/cidrella-alone, renewed ")
+        assert "finalizer" in up.out("kubectl get clustercidr all -o jsonpath={.metadata.finalizers}")
+
+
 def test_a_file_with_everything(tmp_path: Path) -> None:
     """The example of the first page: blocks that nodes have stay, the others get theirs as `plan` says."""
     with running(tmp_path, "-f", ROOT / "examples" / "getting-started", ANY_PORT) as up:

@@ -74,7 +74,7 @@ _CORE: Final = (objects.NODES_PATH, serviceip.SERVICES_PATH)
 
 @dataclass(frozen=True, slots=True)
 class LeaseLook:
-    """What there is to say of the controller's Lease (F5)."""
+    """What there is to say of one of the controller's Leases: of the election (F5), or the heartbeat without one."""
 
     name: str
     """With its namespace before it."""
@@ -91,8 +91,8 @@ class Look:
     inventory: Inventory
     installed: bool
     """Whether the cluster knows the pools that it should."""
-    lease: LeaseLook | None
-    """None where nobody asked."""
+    leases: tuple[LeaseLook, ...] = ()
+    """Both Leases of the controller; empty where they were not asked for."""
 
 
 def open_access(kubeconfig: str, context: str) -> Access:
@@ -106,7 +106,7 @@ def open_access(kubeconfig: str, context: str) -> Access:
 def read_cluster(
     access: Access, progress: Progress = lambda _done, _total: None, lease: ElectionSettings | None = None
 ) -> Look:
-    """Look at a cluster, and at a Lease if one is given. Raises `ClusterError`.
+    """Look at a cluster, and at the Leases of a controller if the election's is given. Raises `ClusterError`.
 
     `progress` is told how many objects are here, and of how many.
     """
@@ -135,7 +135,8 @@ async def _look(access: Access, progress: Progress, lease: ElectionSettings | No
         found = await _list(client, (*_POOL_PATHS, objects.NODES_PATH, objects.SERVICE_CIDRS_PATH), sums)
         await _excuse_absent(client, found)
         *pools, nodes, services = _served(found, access)
-        held = None if lease is None else await _look_at(client, lease)
+        asked = () if lease is None else (lease, lease.heartbeat)
+        held = tuple([await _look_at(client, each) for each in asked])
     inventory = Inventory(place=_place(access))
     for kind, items in zip(POOL_KINDS, pools, strict=True):
         _take_pools(inventory, kind, items or ())

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from cidrella.app.inventory import ClusterError
 from cidrella.app.live import NOT_INSTALLED, faults_told
-from cidrella.controller.release import active_holder, find_guarded, release_all
-from cidrella.kube.election import read_holder
+from cidrella.controller.release import active_holder, find_guarded, first_live, release_all
 from cidrella.kube.errors import ApiError
+from cidrella.kube.heartbeat import read_holders
 from cidrella.model.kinds import POOL_KINDS
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class Found:
     """Who is in the way, and what there is to release."""
 
     holder: Holder | None
+    """None also where a Lease seems to have run out: `release` finds out."""
     pools: list[Guarded]
 
 
@@ -53,7 +54,7 @@ def look(access: Access, lease: ElectionSettings) -> Found:
     async def find() -> Found:
         async with _client(access) as client:
             with faults_told(access, _may_read_lease(lease)):
-                holder = await read_holder(client, lease)
+                holder = first_live(await read_holders(client, lease))
             return Found(holder, await _find(client, access))
 
     return asyncio.run(find())
@@ -62,9 +63,9 @@ def look(access: Access, lease: ElectionSettings) -> Found:
 def release(
     access: Access, lease: ElectionSettings, *, on_wait: Callable[[Holder], None], on_done: Callable[[], None]
 ) -> Done:
-    """Take the finalizers off, unless somebody holds the Lease. Raises `ClusterError` for what is wrong with all.
+    """Take the finalizers off, unless a controller holds a Lease. Raises `ClusterError` for what is wrong with all.
 
-    `on_wait` is called where it takes a while to find out whether somebody does, `on_done` after each pool.
+    `on_wait` is called where it takes a while to find out whether one does, `on_done` after each pool.
     """
 
     async def carry_out() -> Done:
@@ -93,4 +94,5 @@ async def _find_of(client: Client, access: Access, kind: PoolKind) -> list[Guard
 
 
 def _may_read_lease(lease: ElectionSettings) -> str:
-    return f"get leases.coordination.k8s.io in {lease.namespace}"
+    names = f"{lease.name} and {lease.heartbeat.name}"
+    return f"get leases.coordination.k8s.io ({names}) in {lease.namespace}"

@@ -54,7 +54,9 @@ async def _run(settings: Settings, access: Access, lifetime: Lifetime, *, record
 
     metrics = Metrics()
     async with Client(access, timeout=settings.api_timeout, observe=metrics.observe_request) as client:
-        told = ControllerSettings(settings.ipam, make_identity(), settings.election, records=records)
+        told = ControllerSettings(
+            settings.ipam, make_identity(), settings.election, heartbeat=settings.heartbeat, records=records
+        )
         controller = Controller(client, told, metrics)
         try:
             certificate = _certificate(settings)

@@ -102,16 +102,15 @@ class CommonSettings:
     @property
     def election(self) -> ElectionSettings | None:
         """The Lease and its times, or None without an election. Raises `FlagError` where they do not go together."""
-        if not self.leader_elect:
-            return None
-        name, namespace = self.leader_elect_resource_name, self.leader_elect_resource_namespace
-        for flag, text in (("--leader-elect-resource-name", name), ("--leader-elect-resource-namespace", namespace)):
-            if fault := name_fault(text):
-                raise FlagError(f"{flag}: {text!r} {fault}")
+        return self._lease() if self.leader_elect else None
+
+    def _lease(self) -> ElectionSettings:
+        """The Lease and its times, as the flags say. Raises `FlagError`."""
+        self._check_lease_name()
         try:
             return ElectionSettings(
-                namespace=namespace,
-                name=name,
+                namespace=self.leader_elect_resource_namespace,
+                name=self.leader_elect_resource_name,
                 lease_duration=self.leader_elect_lease_duration,
                 renew_deadline=self.leader_elect_renew_deadline,
                 retry_period=self.leader_elect_retry_period,
@@ -121,6 +120,12 @@ class CommonSettings:
                 "--leader-elect-lease-duration, --leader-elect-renew-deadline and --leader-elect-retry-period "
                 f"do not go together: {error}"
             ) from error
+
+    def _check_lease_name(self) -> None:
+        name, namespace = self.leader_elect_resource_name, self.leader_elect_resource_namespace
+        for flag, text in (("--leader-elect-resource-name", name), ("--leader-elect-resource-namespace", namespace)):
+            if fault := name_fault(text):
+                raise FlagError(f"{flag}: {text!r} {fault}")
 
     def checked(self) -> Self:
         """The same, if no two of its settings contradict each other. Raises `FlagError`."""
@@ -237,6 +242,21 @@ class Settings(CommonSettings):
         )
 
     @property
+    def heartbeat(self) -> ElectionSettings | None:
+        """The Lease by which a controller without leader election is found (F6); None with leader election.
+
+        Times that do not go together are no error without an election: the defaults apply. Raises `FlagError`.
+        """
+        if self.leader_elect:
+            return None
+        self._check_lease_name()
+        try:
+            return self._lease().heartbeat
+        except FlagError:
+            name, namespace = self.leader_elect_resource_name, self.leader_elect_resource_namespace
+            return ElectionSettings(namespace=namespace, name=name).heartbeat
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """Of the flags about node IPAM."""
         return self.ipam.warnings
@@ -244,6 +264,7 @@ class Settings(CommonSettings):
     def checked(self) -> Self:
         """The same, if no two of its settings contradict each other. Raises `FlagError`."""
         super().checked()
+        _ = self.heartbeat
         check_pair(self.tls_cert_file, self.tls_private_key_file)
         asks = {
             "--web-token-file": bool(self.web_token_file),

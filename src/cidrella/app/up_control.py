@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import socket
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from cidrella.app.up_settings import PAGE_ADDRESS
+from cidrella.kube.campaign import ElectionSettings
 
 if TYPE_CHECKING:
     import asyncio
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 
     from cidrella.app.values import Address
     from cidrella.kube.client import Client
+
+_HEARTBEAT: Final = ElectionSettings(lease_duration=60, renew_deadline=40, retry_period=20).heartbeat
+"""So that `release` and `explain` find the controller here, too. Rarely renewed: each time is a write to the disk where
+there is a data directory, and the Lease need not outlive the process, for the API does not either."""
 
 
 @asynccontextmanager
@@ -31,7 +36,8 @@ async def controlled(client: Client, group: asyncio.TaskGroup) -> AsyncIterator[
     from cidrella.web.series import WebSeries  # noqa: PLC0415
 
     metrics = Metrics()
-    controller = Controller(client, ControllerSettings(Settings().ipam, make_identity(), None), metrics)
+    told = ControllerSettings(Settings().ipam, make_identity(), None, heartbeat=_HEARTBEAT)
+    controller = Controller(client, told, metrics)
     page = Page(controller, client, "this machine")
     address = free_or_any(PAGE_ADDRESS)
     async with page.server(address, metrics.registry, OpenDoor(), WebSeries(metrics.registry)) as server:

@@ -45,21 +45,21 @@ def explain(
     """
     options = Options(shared.parse_service_ranges(service_cluster_ip_range), wait_for_labels=wait_for_labels)
     inventory = source.from_files(filename, files, recursive=recursive, kubeconfig=kubeconfig, context=context)
-    lease = None
+    leases: tuple[LeaseLook, ...] = ()
     try:
         if inventory is not None:
             result = explain_node(inventory, options, node)
         else:
             settings = ElectionSettings(namespace=lease_namespace, name=lease_name)
             look = source.look_at_cluster(open_access(kubeconfig, context), settings)
-            result, lease = explain_standing(look.inventory, options, node), look.lease
+            result, leases = explain_standing(look.inventory, options, node), look.leases
     except NoSuchNodeError as error:
         raise typer.BadParameter(str(error)) from error
     if output is shared.Output.TABLE:
-        lines = [*_head(result), _outcome(result.decision), *_help(result.decision), *_remarks(result, lease)]
+        lines = [*_head(result), _outcome(result.decision), *_help(result.decision), *_remarks(result, leases)]
         text = "\n".join(lines) + "\n"
     else:
-        text = structured(_as_object(result, lease), output)
+        text = structured(_as_object(result, leases), output)
     typer.echo(text, nl=False)
 
 
@@ -96,8 +96,8 @@ def _help(decision: Decision) -> list[str]:
     return [f"what would help: {help_}"] if help_ else []
 
 
-def _remarks(result: Explanation, lease: LeaseLook | None) -> list[str]:
-    return [] if lease is None else list(remarks(result, lease))
+def _remarks(result: Explanation, leases: tuple[LeaseLook, ...]) -> list[str]:
+    return list(remarks(result, leases)) if leases else []
 
 
 def _ranges(verdict: Verdict) -> str:
@@ -108,7 +108,7 @@ def _full(verdict: Verdict) -> str:
     return ", ".join(f"{cidr} has no /{length} left" for cidr, length in verdict.full)
 
 
-def _as_object(result: Explanation, lease: LeaseLook | None) -> dict[str, object]:
+def _as_object(result: Explanation, leases: tuple[LeaseLook, ...]) -> dict[str, object]:
     decision = result.decision
     found: dict[str, object] = {
         "node": {"name": result.node.name, "labels": dict(result.node.labels)},
@@ -131,7 +131,7 @@ def _as_object(result: Explanation, lease: LeaseLook | None) -> dict[str, object
             "help": remedy(decision),
         },
     }
-    if lease is not None:
+    if leases:
         found["wouldGet"] = result.would_get and blocks(result.would_get)
-        found["remarks"] = _remarks(result, lease)
+        found["remarks"] = _remarks(result, leases)
     return found

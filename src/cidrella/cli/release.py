@@ -40,7 +40,8 @@ def release(
 
     Pools are ClusterCIDRs and ClusterCIDRConfigs.
 
-    Nodes keep their blocks. Refused while a controller holds the Lease, for it would put the finalizers back.
+    Nodes keep their blocks. Refused while a controller runs, with leader election or without: it would put the
+    finalizers back, and a pool that is being deleted would be gone while it is in use.
 
     Exit code 0: done. 1: a controller runs, or something could not be done. 2: the command line is wrong, or the
     cluster cannot be reached.
@@ -51,10 +52,10 @@ def release(
     lease = ElectionSettings(namespace=lease_namespace, name=lease_name)
     found = releasing.look(access, lease)
     if dry_run:
-        _preview(found, lease)
+        _preview(found)
         return
-    if found.holder is not None and not found.holder.expired:
-        _refuse(found.holder, lease)
+    if found.holder is not None:
+        _refuse(found.holder)
     if not found.pools:
         typer.echo(_NOTHING)
         return
@@ -65,23 +66,28 @@ def release(
 _NOTHING = "no pool has a controller's finalizer: there is nothing to release"
 
 
-def _preview(found: releasing.Found, lease: ElectionSettings) -> None:
+def _preview(found: releasing.Found) -> None:
     for pool in found.pools:
         typer.echo(f"{pool.name}: would lose {_listed(pool)}")
     if not found.pools:
         typer.echo(_NOTHING)
-    if found.holder is not None and not found.holder.expired:
-        typer.echo(f"would be refused now: {_told(found.holder, lease)}", err=True)
+    if found.holder is not None:
+        typer.echo(f"would be refused now: {_told(found.holder)}", err=True)
 
 
-def _refuse(holder: Holder, lease: ElectionSettings) -> None:
-    typer.echo(f"refused: {_told(holder, lease)}; stop the controller first, all of its replicas", err=True)
+def _refuse(holder: Holder) -> None:
+    typer.echo(
+        f"refused: {_told(holder)}: a controller is running\n"
+        "Stop all of its replicas, for example with `kubectl -n kube-system scale deployment cidrella --replicas=0`, "
+        f"and try again. If the controller was killed, wait {holder.duration:g} s first.",
+        err=True,
+    )
     raise typer.Exit(REFUSED)
 
 
-def _told(holder: Holder, lease: ElectionSettings) -> str:
+def _told(holder: Holder) -> str:
     renewed = "" if holder.renewed is None else f", renewed {duration(holder.renewed)} ago"
-    return f"{holder.identity} holds the Lease {lease.namespace}/{lease.name}{renewed}"
+    return f"{holder.identity} holds the Lease {holder.lease}{renewed}"
 
 
 def _ask(pools: list[Guarded], access: Access, *, yes: bool) -> None:
@@ -107,14 +113,14 @@ def _carry_out(access: Access, lease: ElectionSettings, expected: int) -> None:
             access,
             lease,
             on_wait=lambda holder: typer.echo(
-                f"{_told(holder, lease)}; it seems to have run out: "
-                f"looking on for {lease.lease_duration:g} s whether it is renewed",
+                f"{_told(holder)}; it seems to have run out: "
+                f"looking on for {holder.duration:g} s whether it is renewed",
                 err=True,
             ),
             on_done=lambda: bar.advance(task),
         )
     if done.holder is not None:
-        _refuse(done.holder, lease)
+        _refuse(done.holder)
     for result in done.results:
         typer.echo(_line(result))
     faults = sum(bool(result.fault) for result in done.results)

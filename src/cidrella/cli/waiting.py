@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from cidrella.cli.age import duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from cidrella.app.live import LeaseLook
     from cidrella.app.planning import Explanation
 
 
-def remarks(report: Explanation, lease: LeaseLook) -> Iterator[str]:
+def remarks(report: Explanation, leases: Sequence[LeaseLook]) -> Iterator[str]:
     """What there is to say beyond the decision, a line each; nothing of a node that has a block or can have none."""
     if report.would_get is None:
         return
@@ -25,7 +25,7 @@ def remarks(report: Explanation, lease: LeaseLook) -> Iterator[str]:
     if report.others_waiting:
         some = "another node waits" if report.others_waiting == 1 else f"{report.others_waiting} other nodes wait"
         yield f"{some}, too, and may be served before it"
-    yield _told_holder(lease)
+    yield from _told_holders(leases)
 
 
 def _those(report: Explanation) -> str:
@@ -38,14 +38,25 @@ def _those(report: Explanation) -> str:
     return f"{', '.join(report.unguarded)} has"
 
 
+def _told_holders(leases: Sequence[LeaseLook]) -> Iterator[str]:
+    """Which controller runs, and what that means for nodes that wait.
+
+    One may hold the Lease of the election, or the heartbeat Lease, without an election. A Lease that is not held is no
+    news where the other one is.
+    """
+    held = [each for each in leases if each.holder is not None and not each.holder.expired]
+    known = held or [each for each in leases if each.unknown or each.holder is not None]
+    if not known:
+        yield f"no controller holds the Lease {' or '.join(each.name for each in leases)}: none runs to serve the node"
+    yield from map(_told_holder, known)
+
+
 def _told_holder(lease: LeaseLook) -> str:
-    """Who holds the Lease, and what that means for nodes that wait."""
-    if lease.unknown:
-        return f"who holds the Lease {lease.name} cannot be told: {lease.unknown}"
+    """The holder of a Lease that is held, or was, or why that is not known."""
     if lease.holder is None:
-        return f"no controller holds the Lease {lease.name}: nobody is there to serve it"
-    identity, renewed, expired = lease.holder
+        return f"who holds the Lease {lease.name} cannot be told: {lease.unknown}"
+    identity, renewed = lease.holder.identity, lease.holder.renewed
     when = "" if renewed is None else f", renewed {duration(renewed)} ago"
-    if expired:
-        return f"{identity} held the Lease {lease.name}{when}: it ran out, and nobody is there to serve the node"
+    if lease.holder.expired:
+        return f"{identity} held the Lease {lease.name}{when}: it ran out, and no controller serves the node by it"
     return f"{identity} holds the Lease {lease.name}{when}, and should serve it at any moment"

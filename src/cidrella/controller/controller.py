@@ -35,6 +35,7 @@ from cidrella.core.pool import PoolSpec
 from cidrella.kube.duty import Duty
 from cidrella.kube.election import Elector, Note
 from cidrella.kube.events import Recorder, Reference
+from cidrella.kube.heartbeat import Heartbeat
 from cidrella.kube.limiter import AdaptiveLimit
 from cidrella.kube.parts import run_parts
 from cidrella.kube.readiness import not_followed, not_led
@@ -93,6 +94,8 @@ class ControllerSettings:
     identity: str
     election: ElectionSettings | None
     """None: there is no other, and no lease (`--leader-elect=false`)."""
+    heartbeat: ElectionSettings | None = None
+    """The Lease by which others find this controller where there is no election; None for no such Lease."""
     records: bool = True
     """Whether what is sent to nodes is recorded in the lease before. False is for tests that show what it is for."""
 
@@ -107,6 +110,7 @@ class Controller:
         self._cluster = Cluster()
         self._multi = settings.flags.allocator is AllocatorType.MULTI
         self._elector = self._make_elector(settings) if settings.election else None
+        self._heartbeat = Heartbeat(client, settings.identity, settings.heartbeat) if settings.heartbeat else None
         recording = self._elector.record if self._elector and settings.records else None
         self._intents = Intents(self._cluster, recording)
         self._duty = Duty(lambda: self._elector is None or self._elector.leading)
@@ -229,10 +233,13 @@ class Controller:
             writing.append(self._allocation.run())
         following = [each.run() for each in self._reflectors.values()]
         self._lead = asyncio.ensure_future(self._elector.run() if self._elector else self._lead_alone())
-        parts = [self._lead, *writing, *following, self._recorder.run()]
+        beating = [self._heartbeat.run()] if self._heartbeat else []
+        parts = [self._lead, *writing, *following, self._recorder.run(), *beating]
         await run_parts(parts, self._failed, self._finish, "the controller")
 
     async def _lead_alone(self) -> None:
+        if self._heartbeat is not None:
+            await self._heartbeat.attempted.wait()
         self._began_to_lead()
         await asyncio.Event().wait()
 

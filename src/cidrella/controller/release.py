@@ -4,8 +4,9 @@ With them on, a deleted pool stays until a controller lets it go, and with no co
 taken off every pool: ours, and that of another controller which means the same (P1). Finalizers of others stay. A pool
 that is being deleted already vanishes with its last finalizer; the nodes that use it keep their blocks (P7).
 
-It is a job for when no controller runs, for a controller would put them back. Whether one runs is told by the Lease.
-One that has run out by the clocks of two machines is looked at for as long as it lasts, because the clocks may differ.
+It is a job for when no controller runs, for a controller would put them back, and nodes may use a pool that vanishes.
+Whether one runs is told by two Leases: that of the election, and the heartbeat of a controller without one. One that
+has run out by the clocks of two machines is looked at for as long as it lasts, because the clocks may differ.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from cidrella.kube.election import read_holder
 from cidrella.kube.errors import ApiError, KubeError, MalformedReplyError
+from cidrella.kube.heartbeat import read_holders
 from cidrella.kube.listing import list_all
 from cidrella.kube.presence import is_absent
 from cidrella.model.kinds import POOL_KINDS
@@ -79,24 +80,33 @@ class Released:
 
 
 async def active_holder(client: Client, settings: ElectionSettings, on_wait: Callable[[Holder], None]) -> Holder | None:
-    """Who holds the Lease; None if nobody does. Raises `KubeError`.
+    """The holder of the election Lease or of the heartbeat Lease; None if neither is held. Raises `KubeError`.
 
-    Where it seems to have run out, `on_wait` is called, and the answer takes `settings.lease_duration` seconds.
+    Where one seems to have run out, `on_wait` is called with its holder, and the answer takes as long as that lasts.
     """
-    seen = await read_holder(client, settings)
-    if seen is None or not seen.expired:
-        return seen
-    on_wait(seen)
-    await asyncio.sleep(settings.lease_duration)
-    again = await read_holder(client, settings)
-    if again is None or (again.expired and again.identity == seen.identity and not _renewed(seen, again)):
+    seen = await read_holders(client, settings)
+    if live := first_live(seen):
+        return live
+    if not seen:
         return None
-    return again
+    for holder in seen:
+        on_wait(holder)
+    await asyncio.sleep(max(holder.duration for holder in seen))
+    before = {holder.lease: holder for holder in seen}
+    again = await read_holders(client, settings)
+    return next((holder for holder in again if not _ran_out(before.get(holder.lease), holder)), None)
 
 
-def _renewed(seen: Holder, again: Holder) -> bool:
-    """Whether the Lease is younger than when it was first seen: the time since its renewal can only have grown."""
-    return again.renewed is None or seen.renewed is None or again.renewed < seen.renewed
+def first_live(holders: Sequence[Holder]) -> Holder | None:
+    """The first whose Lease has not run out, by the clocks of both machines."""
+    return next((holder for holder in holders if not holder.expired), None)
+
+
+def _ran_out(seen: Holder | None, again: Holder) -> bool:
+    """Whether a Lease has run out, and was not renewed either since it was first seen."""
+    if seen is None or not again.expired or again.identity != seen.identity:
+        return False
+    return again.renewed is not None and seen.renewed is not None and again.renewed >= seen.renewed
 
 
 async def find_guarded(client: Client, kinds: Sequence[PoolKind] = POOL_KINDS) -> list[Guarded]:

@@ -25,6 +25,7 @@ more. To bear that is up to those who send such requests, and what the note is f
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import random
 from collections import deque
@@ -71,6 +72,15 @@ class ElectionSettings:
     """How often the leader renews, and the others look."""
     look_period: float = math.inf
     """How often the others look, where that is to be more often: who looks sees sooner that a Lease was released."""
+
+    @property
+    def heartbeat(self) -> ElectionSettings:
+        """The heartbeat Lease that belongs to this one: of a controller that holds no election (see `heartbeat`).
+
+        >>> ElectionSettings().heartbeat.name
+        'cidrella-alone'
+        """
+        return dataclasses.replace(self, name=f"{self.name}-alone")
 
     def __post_init__(self) -> None:
         if not self.retry_period > 0:

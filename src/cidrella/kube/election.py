@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import structlog
 
-from cidrella.kube.campaign import Ask, Campaign, ElectionSettings, Verb
+from cidrella.kube.campaign import LEASE_DURATION_MAX, Ask, Campaign, ElectionSettings, Verb
 from cidrella.kube.errors import ApiError, KubeError, NoAnswerError
 from cidrella.model.lease import Lease, lease_path, leases_path, read_time
 
@@ -263,6 +263,10 @@ class Holder(NamedTuple):
     identity: str
     renewed: float | None
     expired: bool
+    lease: str
+    """The Lease, with its namespace before it."""
+    duration: float
+    """The seconds for which the Lease says that it holds, or the reader's own where it says nothing sensible."""
 
 
 async def read_holder(
@@ -283,4 +287,6 @@ async def read_holder(
     moment = read_time(lease.terms.renew_time)
     duration = lease.terms.lease_duration_seconds
     renewed = None if moment is None else wall() - moment
-    return Holder(lease.holder, renewed, renewed is not None and duration is not None and renewed > duration)
+    expired = renewed is not None and duration is not None and renewed > duration
+    lasts = min(duration, LEASE_DURATION_MAX) if duration and duration > 0 else settings.lease_duration
+    return Holder(lease.holder, renewed, expired, f"{settings.namespace}/{settings.name}", lasts)
