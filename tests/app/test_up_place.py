@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 import subprocess
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cidrella.app.up_place import KUBECONFIG, PlaceError, default_directory, occupied, write_private
+from cidrella.app.up_place import KUBECONFIG, PlaceError, default_directory, occupied, running_kubeconfig, write_private
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -106,6 +107,36 @@ class TestWithoutADataDir:
             occupied("", environ),
         ):
             pass
+
+    def test_running_kubeconfig(self, tmp_path: Path) -> None:
+        """It is there from when one is ready until its end; what a killed one left is removed by the next one."""
+        environ = {"HOME": str(tmp_path)}
+        assert running_kubeconfig(environ) is None
+        assert list(tmp_path.iterdir()) == []
+        directory = default_directory(environ)
+        with occupied("", environ) as place:
+            assert running_kubeconfig(environ) is None
+            place.write(KUBECONFIG, b"here")
+            assert running_kubeconfig(environ) == directory / KUBECONFIG
+        (directory / KUBECONFIG).write_bytes(b"left behind")
+        assert running_kubeconfig(environ) is None
+        with occupied("", environ):
+            assert running_kubeconfig(environ) is None
+            assert not (directory / KUBECONFIG).exists()
+        assert running_kubeconfig({}) is None
+
+    def test_a_command_that_looks_does_not_keep_it_from_starting(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """One that tries the lock holds it for a moment: it is tried again."""
+        environ = {"HOME": str(tmp_path)}
+        with occupied("", environ) as place:
+            lock = place.directory / "up.lock"
+        with lock.open() as looking:
+            fcntl.flock(looking, fcntl.LOCK_SH)
+            monkeypatch.setattr("time.sleep", lambda _: fcntl.flock(looking, fcntl.LOCK_UN))
+            with occupied("", environ) as place:
+                assert place.directory == lock.parent
 
 
 def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:

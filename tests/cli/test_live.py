@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from cidrella.app.live import open_access, read_cluster
+from cidrella.app.live import read_cluster
+from cidrella.kube.access import load_access
 from tests.cli.fake_api import HEARTBEAT, LEASE, NODES, POOLS, SERVICES, FakeApi, refusal, serving
 from tests.cli.test_plan import POOL, node, nodes
 
@@ -334,7 +335,7 @@ def test_many_pages(api: FakeApi) -> None:
         api.node(f"n{number:04}")
     api.forget_pages = 2
     seen: list[tuple[int, int]] = []
-    look = read_cluster(open_access("", ""), lambda done, total: seen.append((done, total)))
+    look = read_cluster(load_access("", ""), lambda done, total: seen.append((done, total)))
     assert [each.metadata.name for each in look.inventory.nodes] == [f"n{number:04}" for number in range(1200)]
     assert (500, 1200) in seen
     assert seen[-1] == (1200, 1200)

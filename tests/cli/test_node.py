@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cidrella.app import playing
-from cidrella.app.up_place import KUBECONFIG, default_directory
+from cidrella.app.up_place import KUBECONFIG, default_directory, occupied
 from cidrella.model.objects import NODES_PATH, POOLS_PATH
 from tests.app.embedded import EmbeddedApi, embedded
 from tests.cli.fake_api import serving
@@ -221,31 +221,33 @@ class TestWhere:
                 assert "is a cluster (v1.36.3), not an embedded API" in result.err
             result = cidrella("node", "remove", "--all")
             assert "is a cluster" in result.err
-            assert {each.split()[0] for each in cluster.asked} == {"GET"}
+            assert set(cluster.asked) == {"GET /version"}
 
     @pytest.mark.usefixtures("_alone")
     def test_none_runs(self, cidrella: Cidrella) -> None:
         """Where there is none, that is said, with where it was looked for."""
         result = cidrella("node", "add", "a")
         assert result.code == 2
-        assert result.err.startswith("no cidrella up runs here: there is no ")
-        assert result.err.endswith("; start one, or say where its kubeconfig is: --kubeconfig\n")
+        assert result.err.startswith("no kubeconfig (")
+        assert result.err.endswith(", and no cidrella up runs here without --data-dir\n")
 
     @pytest.mark.usefixtures("_alone")
     def test_nobody_at_home(self, cidrella: Cidrella, monkeypatch: pytest.MonkeyPatch) -> None:
         """Without a home directory there is nowhere to look."""
         monkeypatch.delenv("HOME")
-        assert "there is no home directory" in cidrella("node", "add", "a").err
+        assert "no home directory" in cidrella("node", "add", "a").err
 
     @pytest.mark.usefixtures("_alone")
     def test_one_that_was_killed(self, cidrella: Cidrella, api: EmbeddedApi, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The kubeconfig at the fixed place is found without being named; if nobody answers, that is said."""
+        """The kubeconfig at the fixed place is found while one runs; if it does not answer, that is said."""
         monkeypatch.delenv("KUBECONFIG")
-        place = default_directory() / KUBECONFIG
-        place.parent.mkdir(parents=True)
-        place.write_text(api.kubeconfig.read_text())
-        assert cidrella("node", "add", "a").out == "a waits: no pool applies to it\n"
-        place.write_text(place.read_text().replace(api.url, "http://127.0.0.1:1"))
-        result = cidrella("node", "add", "b")
-        assert result.code == 2
-        assert "does not answer" in result.err
+        with occupied("") as place:
+            place.write(KUBECONFIG, api.kubeconfig.read_bytes())
+            assert cidrella("node", "add", "a").out == "a waits: no pool applies to it\n"
+            place.write(KUBECONFIG, api.kubeconfig.read_bytes().replace(api.url.encode(), b"http://127.0.0.1:1"))
+            result = cidrella("node", "add", "b")
+            assert result.code == 2
+            assert "does not answer" in result.err
+        default_directory().joinpath(KUBECONFIG).write_bytes(api.kubeconfig.read_bytes())
+        assert "no cidrella up runs here" in cidrella("node", "add", "b").err
+        assert len(api.items(NODES_PATH)) == 1

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cidrella.app.live import open_access, read_services
+from cidrella.app.live import read_services
+from cidrella.kube.access import load_access
 from tests.cli.fake_api import SERVICES as SERVICE_CIDRS
 from tests.cli.fake_api import FakeApi, refusal, serving
 from tests.cli.service_objects import (
@@ -109,7 +110,7 @@ def test_ten_thousand_services(cidrella: Cidrella, api: FakeApi) -> None:
     api.collections[SERVICE_CIDRS] = [service_cidr("kubernetes", "10.96.0.0/16")]
     api.collections[SERVICES] = [service(f"a/s{n}", f"10.96.{n // 250 + 1}.{n % 250 + 1}") for n in range(10_000)]
     told_progress: list[tuple[int, int]] = []
-    read_services(open_access("", ""), lambda done, total: told_progress.append((done, total)))
+    read_services(load_access("", ""), lambda done, total: told_progress.append((done, total)))
     assert told_progress[-1] == (10_001, 10_001)
     assert len(told_progress) >= 20
     result = cidrella("services")

@@ -1,20 +1,15 @@
-"""The way to an embedded API that runs, and to no other: to play with nodes and pools has no place in a cluster."""
+"""Whether a server is the embedded API: to play with nodes and pools has no place in a cluster."""
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from cidrella.app.inventory import ClusterError
-from cidrella.app.live import faults_told, open_access
-from cidrella.app.up_place import KUBECONFIG, PlaceError, default_directory
+from cidrella.app.live import faults_told
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from cidrella.kube.access import Access
     from cidrella.kube.client import Client
 
 _MARK: Final = "+cidrella"
@@ -28,21 +23,6 @@ class _Version(msgspec.Struct):
 async def server_version(client: Client) -> str:
     """What a server says that it is. Raises `KubeError`."""
     return (await client.get("/version", _Version)).gitVersion
-
-
-def find_embedded(kubeconfig: str, context: str, environ: Mapping[str, str] = os.environ) -> Access:
-    """The way that the options or $KUBECONFIG name, else that of the `cidrella up` that runs. Raises `ClusterError`."""
-    if kubeconfig or context or environ.get("KUBECONFIG"):
-        return open_access(kubeconfig, context)
-    try:
-        found = default_directory(environ) / KUBECONFIG
-    except PlaceError as error:
-        raise ClusterError(str(error)) from error
-    if not found.exists():
-        raise ClusterError(
-            f"no cidrella up runs here: there is no {found}; start one, or say where its kubeconfig is: --kubeconfig"
-        )
-    return open_access(str(found), "")
 
 
 async def require_embedded(client: Client) -> str:

@@ -24,7 +24,6 @@ import msgspec
 
 from cidrella.app.inventory import ClusterError, Fault, Inventory, ServiceInventory
 from cidrella.core.prefix import PrefixError
-from cidrella.kube.access import load_access
 from cidrella.kube.election import read_holder
 from cidrella.kube.errors import ApiError, ConfigError, KubeError, MalformedReplyError
 from cidrella.kube.listing import list_all
@@ -93,14 +92,6 @@ class Look:
     """Whether the cluster knows the pools that it should."""
     leases: tuple[LeaseLook, ...] = ()
     """Both Leases of the controller; empty where they were not asked for."""
-
-
-def open_access(kubeconfig: str, context: str) -> Access:
-    """The way to the cluster that the options name, or that kubectl would use. Raises `ClusterError`."""
-    try:
-        return load_access(kubeconfig, context)
-    except ConfigError as error:
-        raise ClusterError(str(error)) from error
 
 
 def read_cluster(

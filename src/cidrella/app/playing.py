@@ -84,6 +84,15 @@ def add_nodes(
     return _with_client(access, "create nodes", add)
 
 
+def refuse_clusters(access: Access) -> None:
+    """Raise `ClusterError` where this is not the embedded API."""
+
+    async def nothing(_: Client, __: str) -> None:
+        pass
+
+    _with_client(access, "get /version", nothing)
+
+
 def remove_nodes(access: Access, names: Sequence[str], *, every: bool, progress: Progress) -> list[str]:
     """Remove these nodes, or every one; the names of those that were there. Raises `ClusterError`."""
 

@@ -3,14 +3,16 @@
 Rules:
 
 - It is the directory of `--data-dir`, where everything stays; else one in the home directory, at a fixed place, so that
-  `cidrella node` finds the kubeconfig there. Nothing stays in that one.
-- A lock says that it is taken. The lock goes with the process, however that ends.
+  other commands find the kubeconfig there. Nothing stays in that one.
+- A lock says that it is taken. The lock goes with the process, however that ends. Other commands try the lock, too, to
+  find out whether one runs: a kubeconfig that a killed one left behind does not say so.
 - Nobody else can read what is in it, and no file is ever seen half written.
 """
 
 from __future__ import annotations
 
 import os
+import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 KUBECONFIG: Final = "kubeconfig"
 _LOCK: Final = "up.lock"
+_LOCK_RETRY: Final = 0.1
+"""Seconds after which a lock that is taken is tried once more: a command that tries it holds it for a moment."""
 
 
 class PlaceError(Exception):
@@ -69,6 +73,8 @@ def occupied(data_dir: str, environ: Mapping[str, str] = os.environ) -> Iterator
     try:
         _take(lock, directory, named=bool(data_dir))
         place = Place(directory, lasting=bool(data_dir))
+        if not place.lasting:
+            place.remove(KUBECONFIG)  # of one that was killed
         try:
             yield place
         finally:
@@ -84,6 +90,16 @@ def default_directory(environ: Mapping[str, str] = os.environ) -> Path:
     if not state.startswith("/") and not home:
         raise PlaceError("there is no home directory to keep the kubeconfig in; choose a --data-dir")
     return (Path(state) if state.startswith("/") else Path(home, ".local", "state")) / "cidrella" / "up"
+
+
+def running_kubeconfig(environ: Mapping[str, str] = os.environ) -> Path | None:
+    """The kubeconfig of the `cidrella up` that runs at the fixed place; None where none runs, or is not ready yet."""
+    try:
+        directory = default_directory(environ)
+    except PlaceError:
+        return None
+    kubeconfig = directory / KUBECONFIG
+    return kubeconfig if _is_locked(directory) and kubeconfig.exists() else None
 
 
 def write_private(path: Path, data: bytes) -> None:
@@ -103,7 +119,11 @@ def _take(lock: int, directory: Path, *, named: bool) -> None:
     import fcntl  # noqa: PLC0415 -- other commands run where there is none, too
 
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_LOCK_RETRY)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         holder = os.pread(lock, 20, 0).decode(errors="replace").strip()
         other = "choose another --data-dir" if named else "give this one a --data-dir of its own"
@@ -112,3 +132,22 @@ def _take(lock: int, directory: Path, *, named: bool) -> None:
         ) from error
     os.ftruncate(lock, 0)
     os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+
+
+def _is_locked(directory: Path) -> bool:
+    """Whether a process holds the lock. Tried with a shared one, so that several commands can try at a time."""
+    try:
+        import fcntl  # noqa: PLC0415 -- as above
+
+        lock = os.open(directory / _LOCK, os.O_RDONLY | os.O_CLOEXEC)
+    except (ImportError, OSError):
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(lock)
+    return False

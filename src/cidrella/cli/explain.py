@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cidrella.app.inventory import printable
-from cidrella.app.live import open_access
 from cidrella.app.planning import NoSuchNodeError, Options, explain_node
 from cidrella.app.standing import explain_standing
 from cidrella.cli import shared, source
@@ -51,7 +50,7 @@ def explain(
             result = explain_node(inventory, options, node)
         else:
             settings = ElectionSettings(namespace=lease_namespace, name=lease_name)
-            look = source.look_at_cluster(open_access(kubeconfig, context), settings)
+            look = source.look_at_cluster(source.open_cluster(kubeconfig, context), settings)
             result, leases = explain_standing(look.inventory, options, node), look.leases
     except NoSuchNodeError as error:
         raise typer.BadParameter(str(error)) from error

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from cidrella.app.live import open_access
 from cidrella.app.mapping import make_map
 from cidrella.app.planning import Options, make_plan
 from cidrella.app.standing import take_stock
@@ -51,7 +50,7 @@ def draw(
         plan = make_plan(inventory, options)
         result = make_map(plan.cluster, plan.decisions)
     else:
-        result = _as_it_is(source.look_at_cluster(open_access(kubeconfig, context)).inventory, options)
+        result = _as_it_is(source.look_at_cluster(source.open_cluster(kubeconfig, context)).inventory, options)
     if svg_file is None:
         console = Console(highlight=False, soft_wrap=True)
         width = shutil.get_terminal_size((_PLAIN_WIDTH, 24)).columns if console.is_terminal else _PLAIN_WIDTH

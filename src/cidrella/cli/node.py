@@ -8,7 +8,6 @@ import typer
 from rich.progress import MofNCompleteColumn
 
 from cidrella.app import playing
-from cidrella.app.embedded import find_embedded
 from cidrella.app.inventory import ClusterError
 from cidrella.app.live import read_cluster
 from cidrella.cli import shared, source
@@ -50,7 +49,7 @@ def add(
         list[str] | None, typer.Option(metavar="KEY=VALUE[,…]", help="Their labels.", show_default=False)
     ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until each has its block, however long it takes.")] = False,
-    kubeconfig: source.EmbeddedKubeconfig = "",
+    kubeconfig: source.Kubeconfig = "",
     context: source.Context = "",
 ) -> None:
     """Add nodes, as kubelets register them, and show the block that each gets, or why it waits.
@@ -59,7 +58,7 @@ def add(
     """
     wanted = _names(names or [], count)
     given = shared.parse_labels(labels)
-    access = find_embedded(kubeconfig, context)
+    access = source.open_cluster(kubeconfig, context)
     with shared.bar("adding nodes", MofNCompleteColumn(), _WORTH_A_BAR) as progress:
         added = playing.add_nodes(access, wanted, given, count=count, progress=progress)
     found: list[NodeStanding] = []
@@ -77,7 +76,7 @@ def remove(
         list[str] | None, typer.Argument(metavar="NAME", help="The nodes' names.", show_default=False)
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Remove every node.")] = False,
-    kubeconfig: source.EmbeddedKubeconfig = "",
+    kubeconfig: source.Kubeconfig = "",
     context: source.Context = "",
 ) -> None:
     """Remove nodes. Their blocks are free again.
@@ -86,7 +85,8 @@ def remove(
     """
     if bool(names) is every:
         raise typer.BadParameter("name the nodes to remove, or say --all")
-    access = find_embedded(kubeconfig, context)
+    access = source.open_cluster(kubeconfig, context)
+    playing.refuse_clusters(access)
     had = {each.metadata.name: ", ".join(each.spec.pod_cidrs) for each in read_cluster(access).inventory.nodes}
     with shared.bar("removing nodes", MofNCompleteColumn(), _WORTH_A_BAR) as progress:
         gone = playing.remove_nodes(access, names or [], every=every, progress=progress)

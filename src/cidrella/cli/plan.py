@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cidrella.app.live import open_access
 from cidrella.app.planning import Options, make_plan
 from cidrella.cli import shared, source
 from cidrella.cli.structured import blocks, structured
@@ -86,7 +85,7 @@ def _read(
     added = None
     if filename or files:
         added = shared.read_input(filename, files, recursive=recursive).require_sound()
-    held = source.look_at_cluster(open_access(kubeconfig, context)).inventory
+    held = source.look_at_cluster(source.open_cluster(kubeconfig, context)).inventory
     return held if added is None else held.overlaid(added)
 
 

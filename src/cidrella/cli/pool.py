@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from cidrella.app import playing
-from cidrella.app.embedded import find_embedded
 from cidrella.cli import shared, source
 from cidrella.core.prefix import Family, Prefix, PrefixError
 from cidrella.model.decode import decode
@@ -31,7 +30,7 @@ def add(
             "-l", "--selector", metavar="KEY=VALUE[,…]", help="Only for nodes with these labels.", show_default=False
         ),
     ] = None,
-    kubeconfig: source.EmbeddedKubeconfig = "",
+    kubeconfig: source.Kubeconfig = "",
     context: source.Context = "",
 ) -> None:
     """Add a pool: a ClusterCIDR, as kubectl apply would.
@@ -43,7 +42,7 @@ def add(
     if len({cidr.family for cidr in wanted.ranges}) < len(wanted.ranges):
         raise typer.BadParameter("give one range, or one of each family")
     _check(wanted)
-    playing.add_pool(find_embedded(kubeconfig, context), wanted)
+    playing.add_pool(source.open_cluster(kubeconfig, context), wanted)
     listed = ", ".join(f"{cidr} by /{lengths[cidr.family]}" for cidr in wanted.ranges)
     typer.echo(f"{name} is there: {listed}")
 
@@ -51,14 +50,14 @@ def add(
 @pool.command()
 def remove(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A ClusterCIDR's name, or ccc/NAME.", show_default=False)],
-    kubeconfig: source.EmbeddedKubeconfig = "",
+    kubeconfig: source.Kubeconfig = "",
     context: source.Context = "",
 ) -> None:
     """Remove a pool. One that nodes use stays until the last of them is gone, and gives nothing any more.
 
     Only on the API of cidrella up.
     """
-    standing = playing.remove_pool(find_embedded(kubeconfig, context), name)
+    standing = playing.remove_pool(source.open_cluster(kubeconfig, context), name)
     if standing is None:
         typer.echo(f"{name} is gone")
         return

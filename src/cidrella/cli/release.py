@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from cidrella.app import releasing
-from cidrella.app.live import open_access
 from cidrella.cli import source
 from cidrella.cli.age import duration
 from cidrella.kube.election import ElectionSettings
@@ -48,7 +47,7 @@ def release(
     """
     if not finalizers:
         raise typer.BadParameter("say what to release: --finalizers takes the finalizers off every pool")
-    access = open_access(kubeconfig, context)
+    access = source.open_cluster(kubeconfig, context)
     lease = ElectionSettings(namespace=lease_namespace, name=lease_name)
     found = releasing.look(access, lease)
     if dry_run:

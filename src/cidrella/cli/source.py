@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.progress import MofNCompleteColumn
 
-from cidrella.app.live import NOT_INSTALLED, open_access, read_cluster, read_services
+from cidrella.app.cluster_choice import choose_cluster
+from cidrella.app.inventory import printable
+from cidrella.app.live import NOT_INSTALLED, read_cluster, read_services
 from cidrella.cli import shared
 from cidrella.kube.campaign import ElectionSettings
 
@@ -27,16 +29,8 @@ Kubeconfig = Annotated[
     str,
     typer.Option(
         metavar="FILE",
-        help="How to reach the cluster; else $KUBECONFIG, else ~/.kube/config.",
-        show_default=False,
-        rich_help_panel=PANEL,
-    ),
-]
-EmbeddedKubeconfig = Annotated[
-    str,
-    typer.Option(
-        metavar="FILE",
-        help="That of cidrella up; else $KUBECONFIG, else that of the one that runs without --data-dir.",
+        help="How to reach the cluster; else $KUBECONFIG, else the Pod's ServiceAccount or ~/.kube/config, else the "
+        "cidrella up that runs without --data-dir.",
         show_default=False,
         rich_help_panel=PANEL,
     ),
@@ -70,6 +64,17 @@ LeaseNamespace = Annotated[
 ]
 
 
+def open_cluster(kubeconfig: str, context: str) -> Access:
+    """The cluster that a command works on; every command calls this, once. Raises `ClusterError`.
+
+    Its name goes to standard error, unless an option or $KUBECONFIG names it.
+    """
+    chosen = choose_cluster(kubeconfig, context)
+    if chosen.note:
+        typer.echo(printable(chosen.note), err=True)
+    return chosen.access
+
+
 def from_files(
     filename: list[str] | None, files: list[str] | None, *, recursive: bool, kubeconfig: str, context: str
 ) -> Inventory | None:
@@ -94,7 +99,7 @@ def from_either(
 ) -> Inventory:
     """The objects in files where some are named, else those in the cluster."""
     found = from_files(filename, files, recursive=recursive, kubeconfig=kubeconfig, context=context)
-    return look_at_cluster(open_access(kubeconfig, context)).inventory if found is None else found
+    return look_at_cluster(open_cluster(kubeconfig, context)).inventory if found is None else found
 
 
 def services_from_either(
@@ -104,7 +109,7 @@ def services_from_either(
     named = _named_files(filename, files, recursive=recursive, kubeconfig=kubeconfig, context=context)
     if named:
         return shared.read_services_input(named, recursive=recursive)
-    access = open_access(kubeconfig, context)
+    access = open_cluster(kubeconfig, context)
     with shared.reading(MofNCompleteColumn(), _WORTH_A_BAR) as progress:
         inventory = read_services(access, progress)
     _warn_of(inventory.faults)

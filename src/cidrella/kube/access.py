@@ -20,9 +20,13 @@ from cidrella.kube.kubeconfig_file import Kubeconfig, read_kubeconfigs
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Access", "Credentials", "load_access"]
+__all__ = ["Access", "Credentials", "NoKubeconfigError", "load_access"]
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
+
+class NoKubeconfigError(ConfigError):
+    """No kubeconfig is named by path, none of the files looked for exists, and this is no Pod."""
 
 
 def load_access(
@@ -44,7 +48,7 @@ def load_access(
     config = read_kubeconfigs(paths)
     if not config.files:
         looked = ", ".join(map(str, paths)) or "no home directory"
-        raise ConfigError(f"no kubeconfig ({looked}), and this is not a Pod with a ServiceAccount")
+        raise NoKubeconfigError(f"no kubeconfig ({looked}), and this is not a Pod with a ServiceAccount")
     return kubeconfig_access(config, context)
 
 

@@ -72,6 +72,8 @@ class Access:
     namespace: str = DEFAULT_NAMESPACE
     context: str = ""
     """Its name, for people."""
+    origin: str = ""
+    """Where it was found, for people: a file, or a Pod's ServiceAccount."""
     tls_server_name: str = ""
     """The name in the server's certificate, if it is not the one in its URL."""
     proxy: str = ""

@@ -43,6 +43,7 @@ def in_cluster_access(environ: Mapping[str, str], account: Path) -> Access:
         identity=TokenFile(WatchedFile(account / "token")),
         namespace=_namespace(account / "namespace"),
         context="in-cluster",
+        origin="this Pod's ServiceAccount",
     )
 
 

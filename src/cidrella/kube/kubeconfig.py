@@ -53,6 +53,7 @@ def kubeconfig_access(config: Kubeconfig, context: str = "") -> Access:
         identity=_identity(user, cluster) if user else Header(),
         namespace=chosen.namespace or DEFAULT_NAMESPACE,
         context=name,
+        origin=str(file),
         tls_server_name=cluster.entry.tls_server_name or "",
         proxy=_proxy(cluster),
     )
