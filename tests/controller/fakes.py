@@ -36,8 +36,15 @@ class FakeClient:
 
 
 class _Quiet:
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        """The nodes that were told that they wait for their cloud provider."""
+
     def not_available(self, *_: object) -> None:
         """Nobody is told."""
+
+    def waits_for_cloud_provider(self, node: Node, *_: object) -> None:
+        self.told.append(node.name)
 
     def examine(self, *_: object) -> None:
         """Nobody is told."""
@@ -46,7 +53,15 @@ class _Quiet:
 class Office:
     """Nodes being served, with everything that takes."""
 
-    def __init__(self, fake: FakeClient, record: Callable[[], Awaitable[bool]] | None = None) -> None:
+    def __init__(
+        self,
+        fake: FakeClient,
+        record: Callable[[], Awaitable[bool]] | None = None,
+        *,
+        cloud_provider_wait: float = 60.0,
+    ) -> None:
+        self.client = fake
+        self.findings = _Quiet()
         self.cluster = Cluster()
         self.nodes: dict[str, Node] = {}
         self.duty = Duty(lambda: True)
@@ -58,14 +73,14 @@ class Office:
             self.cluster,
             self.nodes,
             self.duty,
-            cast("Findings", _Quiet()),
+            cast("Findings", self.findings),
             Metrics(),
             self.limit,
             self.intents,
             books_changed=self._wake,
             pools_settled=_at_once,
             fail=self.failures.append,
-            wait_for_labels=True,
+            cloud_provider_wait=cloud_provider_wait,
             annotate=True,
             serves=True,
         )

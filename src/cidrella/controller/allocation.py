@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import structlog
 
+from cidrella.controller.cloud_provider_wait import CloudProviderWait
 from cidrella.controller.intents import BATCH, Intent
 from cidrella.core.decision import Outcome, Reason
 from cidrella.kube.client import METADATA_ONLY, STRATEGIC_PATCH, Receipt
@@ -39,6 +40,7 @@ from cidrella.model.reading import read_node
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Set as AbstractSet
 
     from cidrella.controller.findings import Findings
     from cidrella.controller.intents import Intents
@@ -77,7 +79,7 @@ class Allocation:
         pools_settled: Callable[[], Awaitable[None]],
         fail: Callable[[BaseException], None],
         books_changed: Callable[[], None],
-        wait_for_labels: bool,
+        cloud_provider_wait: float,
         annotate: bool,
         serves: bool,
     ) -> None:
@@ -94,7 +96,6 @@ class Allocation:
         """Called with an error that nobody foresaw."""
         self._books_changed = books_changed
         """To be told of what no watch tells: a reservation that ended. Wakes those who wait, too."""
-        self._wait_for_labels = wait_for_labels
         self._annotate = annotate
         """Whether pools are objects that a node's annotation can name: one, or one for each family (K3)."""
         self._serves = serves
@@ -104,6 +105,8 @@ class Allocation:
         """The nodes without podCIDRs, each with the time since which it has been seen so."""
         self.waiting: set[str] = set()
         """Those of them that no pool could serve when they were last tried."""
+        self._cloud_wait = CloudProviderWait(cluster, nodes, self.pending, findings, cloud_provider_wait)
+        """Those that wait for their cloud provider (N10): `cloud_provider_wait` seconds each at most."""
         self._uncertain: set[str] = set()
         """Those with a PATCH that may still land, for its outcome is unknown or another leader may have sent it."""
         self._backlog: deque[str] = deque()
@@ -116,6 +119,15 @@ class Allocation:
         """The uids of those whose PATCH succeeded, and of which the watch has yet to tell."""
         self._writes: dict[str, asyncio.Task[KubeError | None]] = {}
         self._openings = cluster.openings
+
+    @property
+    def waiting_for_cloud(self) -> AbstractSet[str]:
+        """The nodes that wait for their cloud provider now (N10)."""
+        return self._cloud_wait.waiting.keys()
+
+    def may_wait_for_cloud(self, name: str) -> bool:
+        """Whether a node's time to wait for its cloud provider is not over (N10)."""
+        return self._cloud_wait.remaining(name) > 0
 
     def node_seen(self, node: Node) -> None:
         """A node is new, or something that bears on its blocks has changed. The books know already."""
@@ -137,9 +149,11 @@ class Allocation:
         openings = self._cluster.openings
         if openings != self._openings:
             self._openings = openings
-            for name in self.waiting:
+            for name in self.waiting | self.waiting_for_cloud:
                 self.queue.add(name)
         else:
+            for name in self._cloud_wait.outdated():
+                self.queue.add(name)
             for name in self._cluster.held_for() & self.waiting:
                 self.queue.add(name)  # what is held for it may be its own now, which is no opening for others
 
@@ -271,6 +285,7 @@ class Allocation:
         self._backlog.clear()
         self._outbox.clear()
         self.waiting.clear()
+        self._cloud_wait.clear()
 
     def resume(self, inherited: Iterable[Intent] = ()) -> None:
         """This process leads, and knows what there is. It takes in what its predecessors, or itself, may have sent."""
@@ -286,6 +301,7 @@ class Allocation:
     def _forget(self, name: str) -> None:
         self.pending.pop(name, None)
         self.waiting.discard(name)
+        self._cloud_wait.forget(name)
         self._uncertain.discard(name)
         self._written.pop(name, None)
         self._intents.drop(name)
@@ -295,15 +311,17 @@ class Allocation:
         """Decide on nodes that were taken. What was decided comes back to be recorded, or is sent off."""
         decided: list[tuple[Node, Decision, Intent]] = []
         wanting = [node for name in names if (node := self._nodes.get(name)) is not None and self._lacks_blocks(node)]
+        over = self._cloud_wait.over(wanting)
         if len(wanting) == 1:
-            decisions = [self._cluster.decide(wanting[0], wait_for_labels=self._wait_for_labels)]
+            decisions = [self._cluster.decide(wanting[0], wait_for_labels=not over)]
         else:
-            decisions = self._cluster.decide_many(wanting, wait_for_labels=self._wait_for_labels)
+            decisions = self._cluster.decide_many(wanting, wait_over=over)
         for name in set(names).difference(node.name for node in wanting):
             self.queue.done(name)
         for node, decision in zip(wanting, map(self._revived, wanting, decisions), strict=True):
             if decision.outcome is Outcome.ASSIGNED:
                 self.waiting.discard(node.name)
+                self._cloud_wait.end(node.name)
                 intent = self._intents.add(node, decision)
                 if intent is None:
                     self._send_at_once(node, decision)
@@ -327,14 +345,22 @@ class Allocation:
         if decision.reason is not Reason.NOT_AVAILABLE or not self._intents.revive(node):
             return decision
         self._uncertain.add(node.name)
-        return self._cluster.decide(node, wait_for_labels=self._wait_for_labels)
+        return self._cluster.decide(node)
 
     def _lacks_blocks(self, node: Node) -> bool:
         """Whether a node has none, and none were written that the watch has yet to tell of."""
         return not node.pod_cidrs and self._written.get(node.name) != node.uid
 
     def _let_wait(self, node: Node, decision: Decision) -> None:
-        """A node that is held back for its own sake (N8, N10) is tried when it changes; others again and again."""
+        """One that is being deleted is tried when it changes (N8), one that waits for labels also after its time (N10).
+
+        Others are tried again and again.
+        """
+        if decision.reason is Reason.UNINITIALIZED:
+            self.waiting.discard(node.name)
+            self.queue.add_after(node.name, self._cloud_wait.begin(node))
+            return
+        self._cloud_wait.end(node.name)
         if decision.reason is Reason.NOT_AVAILABLE:
             self.waiting.add(node.name)
             self._findings.not_available(node, decision.message)

@@ -63,7 +63,7 @@ class Reason(Enum):
     UNTRACKED = "CIDRUntracked"
     CONFLICT = "CIDRConflict"
     INVALID = "CIDRInvalid"
-    UNINITIALIZED = "NodeUninitialized"
+    UNINITIALIZED = "WaitingForCloudProvider"
     TERMINATING = "NodeTerminating"
 
 
