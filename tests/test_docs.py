@@ -114,12 +114,12 @@ class TestAlerts:
 
 
 def test_events() -> None:
-    """O3, N4, N5, N6, N7, B8: the page says what to do about each event that an object can get, and no other."""
+    """O3, N4, N5, N6, N7, N10, B8: the page says what to do about each event that an object can get, and no other."""
     page = (DOCS / "events.md").read_text()
     nodes, _, rest = page.partition("## On pools")
     pools, _, rest = rest.partition("## On Services")
     services, _, allocations = rest.partition("## On RangeAllocations")
-    told = {each.value for each in Reason if each.value.startswith("CIDR")}
+    told = {each.value for each in Reason} - {Reason.NONE.value, Reason.TERMINATING.value}
     assert set(re.findall(r"^\| `(\w+)` \|", nodes, re.MULTILINE)) == told
     assert re.findall(r"^\| `(\w+)` \| [A-Z]", pools, re.MULTILINE)[0] == "Invalid"
     assert re.findall(r"^\| `(\w+)` \|", services, re.MULTILINE) == [each.value for each in Wrong]
@@ -201,7 +201,7 @@ def flag_tables(settings: Iterable[Setting]) -> Iterator[str]:
 def exposed() -> dict[str, str]:
     """Every metric that the controller and the webhook expose, by the name of its series, with its type."""
     metrics = Metrics()
-    metrics.attach(Cluster(), dict.fromkeys(GAUGES, lambda: 0.0))
+    metrics.attach(Cluster(), dict.fromkeys(GAUGES, lambda: 0.0), lambda: dict.fromkeys(NoCidrReason, (0, 0)))
     ServiceMetrics(metrics.registry, tuple)
     WebSeries(metrics.registry)
     families = metrics.registry.collect()

@@ -34,6 +34,7 @@ class World:
         self.leads = True
         self.listed = True
         self.missing: list[str] = []
+        self.may_wait = True
         self.insight = Insight(
             self.books,
             self.nodes,
@@ -44,6 +45,7 @@ class World:
             leads=lambda: self.leads,
             listed=lambda: self.listed,
             missing=lambda: self.missing,
+            may_wait=lambda _: self.may_wait,
         )
 
     def see(self, *nodes: Node) -> None:

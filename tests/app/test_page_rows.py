@@ -35,14 +35,14 @@ class TestNodes:
             (
                 node("a", uninitialized=True),
                 "waiting",
-                "its cloud provider has yet to initialise it",
-                "its cloud provider",
+                "it waits for its cloud provider, for a limited time: the selector of labelled may match",
+                "the cloud provider's controller",
             ),
         ],
     )
     def test_each_state(self, seen: Node, state: str, reason: str, helps: str) -> None:
         """In the words of `explain`."""
-        world = World(POOL)
+        world = World(POOL, spec("labelled", "10.2.0.0/24 /24", where="zone=a"))
         world.see(node("other", has="10.0.0.0/24"), seen)
         row = node_row(world.insight, seen, NOW, None)
         assert (row.name, row.state, row.since, row.terminating) == ("a", state, NOW, seen.terminating)
@@ -87,9 +87,10 @@ class TestNodes:
         watching = World(POOL, allocate=False)
         assert "--allocate-node-cidrs=false" in node_row(watching.insight, node("a"), NOW, None).reason
 
-    def test_nobody_waits_for_labels_where_that_was_said(self) -> None:
-        """N10: the flags count."""
-        world = World(POOL, wait_for_labels=False)
+    def test_the_time_to_wait_for_labels_is_over(self) -> None:
+        """N10: the page tells it as the controller does."""
+        world = World(POOL, spec("labelled", "10.2.0.0/24 /24", where="zone=a"))
+        world.may_wait = False
         assert "about to be served" in node_row(world.insight, node("a", uninitialized=True), NOW, None).reason
 
     def test_since_when(self) -> None:

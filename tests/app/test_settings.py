@@ -96,17 +96,23 @@ def test_booleans(arguments: list[str], leads: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "waits"),
+    ("arguments", "seconds"),
     [
-        (["--wait-for-cloud-provider=false"], False),
-        (["--no-wait-for-cloud-provider"], False),
-        (["--no-wait-for-cloud-provider=false"], True),
-        (["--no-wait-for-cloud-provider", "--wait-for-cloud-provider"], True),
+        ([], 60.0),
+        (["--wait-for-cloud-provider=false"], 0.0),
+        (["--no-wait-for-cloud-provider"], 0.0),
+        (["--no-wait-for-cloud-provider=false"], 60.0),
+        (["--no-wait-for-cloud-provider", "--wait-for-cloud-provider"], 60.0),
+        (["--wait-for-cloud-provider-timeout=1m30s"], 90.0),
+        (["--wait-for-cloud-provider-timeout=24h"], 86_400.0),
+        (["--wait-for-cloud-provider-timeout=0"], 0.0),
+        (["--wait-for-cloud-provider-timeout=0s"], 0.0),
+        (["--wait-for-cloud-provider-timeout=5s", "--wait-for-cloud-provider=false"], 0.0),
     ],
 )
-def test_waiting_for_the_cloud_provider(arguments: list[str], waits: bool) -> None:
-    """N10: the flag that turns waiting off can be said in either way."""
-    assert read(*arguments).ipam.wait_for_labels is waits
+def test_waiting_for_the_cloud_provider(arguments: list[str], seconds: float) -> None:
+    """N10: one flag turns waiting off, in either way of saying it, another sets the time."""
+    assert read(*arguments).ipam.cloud_provider_wait == seconds
 
 
 @pytest.mark.parametrize(
@@ -164,6 +170,10 @@ BAD: dict[str, tuple[list[str], str]] = {
     "no duration": (["--api-timeout=1m30"], "is no duration"),
     "a negative duration": (["--api-timeout=-1s"], "is no duration"),
     "no time at all": (["--api-timeout=0s"], "is out of bounds"),
+    "no time without a unit": (["--api-timeout=0"], "longer than 0s"),
+    "less than no wait": (["--wait-for-cloud-provider-timeout=-1s"], "is no duration"),
+    "no unit of a wait": (["--wait-for-cloud-provider-timeout=00"], "is no duration"),
+    "too long a wait": (["--wait-for-cloud-provider-timeout=24h1s"], "is at most 24h"),
     "all the time": (["--api-timeout=99999999999h"], "is out of bounds"),
     "a lock of old": (["--leader-elect-resource-lock=endpoints"], "is not known; choose leases"),
     "no level": (["--log-level=loud"], "--log-level='loud' is not known; choose debug or info or warning or error"),

@@ -35,8 +35,9 @@ class _Node:
     labels: Mapping[str, str]
     blocks: tuple[Block, ...]
     annotation: str
-    waits: bool
-    """Whether it is held back for its own sake (N8, N10)."""
+    terminating: bool
+    """Such a node is given nothing (N8)."""
+    uninitialized: bool
 
 
 class _Rest:
@@ -84,6 +85,16 @@ class _Rest:
         of_its_size = [pool for pool in around.values() if any(each.gives(given) for each in pool.ranges)]
         return min(of_its_size or around.values(), key=lambda pool: (pool.created, pool.name), default=None)
 
+    def may_wait(self, node: _Node) -> bool:
+        """Whether labels could give a node with the taint another pool that has room (N10).
+
+        Members let nodes wait for longer than a run takes.
+        """
+        return node.uninitialized and any(
+            pool.gives and not pool.selects(node.name, node.labels) and all(self.free(each) for each in pool.ranges)
+            for pool in self.pools
+        )
+
     def could_get(self, node: _Node) -> list[str]:
         """The pools that could serve a node: one that gives alone, or one of each family (S4, K3)."""
         giving = [pool for pool in self.pools if pool.gives and pool.selects(node.name, node.labels)]
@@ -116,7 +127,7 @@ def _intents_left(found: _Rest) -> Iterator[Broken]:
 def _unserved(found: _Rest) -> Iterator[Broken]:
     """N4: a node has no block only where no pool could give it one."""
     for node in found.nodes:
-        if not node.blocks and not node.waits:
+        if not node.blocks and not node.terminating and not found.may_wait(node):
             pools = found.could_get(node)
             if pools:
                 yield Broken("unserved", None, f"{node.name} has none, though {' and '.join(pools)} has room")
@@ -163,5 +174,6 @@ def _read_node(obj: Json) -> _Node:
         labels=metadata.get("labels", {}),
         blocks=tuple(block(text) for text in spec.get("podCIDRs", [])),
         annotation=metadata.get("annotations", {}).get(POOL_ANNOTATION, ""),
-        waits="deletionTimestamp" in metadata or UNINITIALIZED in taints,
+        terminating="deletionTimestamp" in metadata,
+        uninitialized=UNINITIALIZED in taints,
     )

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 GROUP = "networking.x-k8s.io"
 HELD_BACK = [{"key": UNINITIALIZED, "effect": "NoSchedule"}]
-"""Taints for which a node is given nothing."""
+"""Taints for which a node is given nothing, while labels could give it a pool with room (N10): members are run so."""
 
 
 def node_manifest(node: NewNode, blocks: tuple[str, ...] = ()) -> Json:

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.real.behind import proxy_before
 from tests.real.rbac import NAMESPACE, account_token, controller_account
-from tests.real.site import SHORT_LEASE, Replica
+from tests.real.site import HOLD_BACK, SHORT_LEASE, Replica
 from tests.testenv.api import kubeconfig
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Member:
     def start(self) -> None:
         """Start a process, if there is none."""
         if self._replica is None:
-            flags = (*SHORT_LEASE, *self.flags)
+            flags = (*SHORT_LEASE, HOLD_BACK, *self.flags)
             replica = Replica(self.name, self._kubeconfig, self.log, flags, program=self._program)
             self._starter.submit(replica.process.start).result()
             self._replica = replica

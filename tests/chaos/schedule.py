@@ -70,7 +70,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class NewNode:
-    """A node that is to come. One that is `held_back` has a taint for which nobody gives it a block."""
+    """A node that is to come. One that is `held_back` has a taint with which it waits for labels (N10)."""
 
     name: str
     labels: Labels = ()

@@ -87,11 +87,24 @@ def test_rightly_unserved(why: str) -> None:
         story.delete(POOLS, "pool")
     story.node("b")
     if why == "taint":
+        story.pool("zone", ipv4="10.1.0.0/24", nodeSelector=selects("zone", "Exists"))
         taint = {"key": "node.cloudprovider.kubernetes.io/uninitialized", "effect": "NoSchedule"}
         story.update(NODES, "b", "admin", spec={"taints": [taint]})
     elif why == "deleted":
         story.update(NODES, "b", "admin", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
     assert check(story.history()) == []
+
+
+def test_unserved_though_labels_change_nothing() -> None:
+    """N10: the taint is no reason where no pool has a selector that could match later, and room."""
+    story = Story()
+    story.pool("pool", ipv4="10.0.0.0/23")
+    story.pool("zone", ipv4="10.1.0.0/24", nodeSelector=selects("zone", "Exists"))
+    story.serve("a", "zone", "10.1.0.0/24", {"zone": "a"})
+    story.node("b")
+    taint = {"key": "node.cloudprovider.kubernetes.io/uninitialized", "effect": "NoSchedule"}
+    story.update(NODES, "b", "admin", spec={"taints": [taint]})
+    assert broken(story.history()) == {"unserved"}
 
 
 def test_unserved_though_another_pool_is_full(story: Story) -> None:

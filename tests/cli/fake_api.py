@@ -38,11 +38,14 @@ class FakeApi:
     """How often a page that is not the first is answered with 410."""
     asked: list[str] = field(default_factory=list)
 
-    def pool(self, name: str, ipv4: str = "10.0.0.0/16", bits: int = 8, **more: object) -> None:
-        """Add a pool with its finalizer on, created in the order in which they are added."""
+    def pool(self, name: str, ipv4: str = "10.0.0.0/16", bits: int = 8, *, key: str = "", **more: object) -> None:
+        """Add a pool with its finalizer on, in the order in which they are added. `key` is a label that it asks for."""
         created = f"2026-01-01T00:00:{len(self.collections[POOLS]):02}Z"
         metadata = {"name": name, "creationTimestamp": created, "finalizers": [FINALIZER], **more}
-        spec = {"perNodeHostBits": bits, "ipv4": ipv4}
+        spec: Json = {"perNodeHostBits": bits, "ipv4": ipv4}
+        if key:
+            wanted = {"matchExpressions": [{"key": key, "operator": "Exists"}]}
+            spec["nodeSelector"] = {"nodeSelectorTerms": [wanted]}
         made = {"apiVersion": "networking.x-k8s.io/v1", "kind": "ClusterCIDR", "metadata": metadata, "spec": spec}
         self.collections[POOLS].append(made)
 

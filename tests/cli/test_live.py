@@ -105,6 +105,7 @@ def test_bar_on_a_terminal(cidrella: Cidrella, api: FakeApi, monkeypatch: pytest
 def test_nodes_and_what_they_would_get(cidrella: Cidrella, api: FakeApi) -> None:
     """N5, N6, N7, N10: each node stands as it is. What a waiting one would get is told apart, no block twice."""
     api.pool("p", "10.0.0.0/22")
+    api.pool("labelled", "10.9.0.0/24", key="zone")
     api.node("kept", "10.0.0.0/24")
     api.node("one", "10.0.1.0/24")
     api.node("two", "10.0.1.0/24")
@@ -121,7 +122,7 @@ def test_nodes_and_what_they_would_get(cidrella: Cidrella, api: FakeApi) -> None
         "two": ("Conflict", "CIDRConflict"),
         "far": ("Untracked", "CIDRUntracked"),
         "odd": ("Invalid", "CIDRInvalid"),
-        "early": ("Waiting", "NodeUninitialized"),
+        "early": ("Waiting", "WaitingForCloudProvider"),
         "leaving": ("Waiting", "NodeTerminating"),
         "new-0": ("Waiting", None),
         "new-1": ("Waiting", None),
@@ -307,10 +308,18 @@ def test_explain_why_a_node_waits(cidrella: Cidrella, api: FakeApi) -> None:
     api.node("leaving", deletionTimestamp="2026-01-01T00:00:00Z")
     api.node("late")
     assert cidrella("explain", "holder").out.endswith("Kept: 10.0.0.0/24 from full\n")
-    assert "its cloud provider has yet to initialise it" in cidrella("explain", "early").out
+    assert "every pool that applies is full" in cidrella("explain", "early").out
     assert "it is being deleted, and is given none" in cidrella("explain", "leaving").out
     assert "every pool that applies is full: full (no IPv4 /24 left)\nwhat would" in cidrella("explain", "late").out
+    api.pool("labelled", "10.9.0.0/24", key="zone")
+    early = cidrella("explain", "early").out
+    assert "it waits for its cloud provider, for a limited time: the selector of labelled may match" in early
+    assert "would get" not in early
     assert "full (no IPv4 /24 left)" in cidrella("explain", "early", "--no-wait-for-cloud-provider").out
+    api.pool("roomy", "10.8.0.0/24")
+    assert cidrella("explain", "early").out.endswith(
+        "with the labels that it has, it would get 10.8.0.0/24 from roomy\n"
+    )
     api.collections[POOLS].clear()
     assert "no pool applies to it\nwhat would help: a pool" in cidrella("explain", "late").out
     api.pool("fresh", "10.1.0.0/24", finalizers=[])

@@ -19,6 +19,15 @@ kind: ClusterCIDR
 metadata: {name: all}
 spec: {perNodeHostBits: 8, ipv4: 10.0.0.0/22}
 """
+SELECTED = """
+apiVersion: networking.x-k8s.io/v1
+kind: ClusterCIDR
+metadata: {name: selected}
+spec:
+  perNodeHostBits: 8
+  ipv4: 10.1.0.0/22
+  nodeSelector: {nodeSelectorTerms: [{matchExpressions: [{key: zone, operator: Exists}]}]}
+"""
 
 
 def nodes(*items: str) -> str:
@@ -160,11 +169,21 @@ def test_what_if_has_labels(cidrella: Cidrella) -> None:
 
 
 def test_uninitialised_nodes_wait(cidrella: Cidrella) -> None:
-    """N10: a node that its cloud provider has yet to label waits, unless told otherwise."""
+    """N10: a node whose labels could still give it another pool waits, unless told otherwise; any other is served."""
     taint = "{key: node.cloudprovider.kubernetes.io/uninitialized, effect: NoSchedule}"
     tainted = f"{{metadata: {{name: a}}, spec: {{taints: [{taint}]}}}}"
     text = f"{POOL}---\n{nodes(tainted)}"
-    assert "Waiting" in cidrella("plan", "-f", "-", stdin=text).out
+    assert "Assigned" in cidrella("plan", "-f", "-", stdin=text).out
+    text = f"{POOL}---\n{SELECTED}---\n{nodes(tainted)}"
+    waiting = cidrella("plan", "-f", "-", stdin=text)
+    assert (waiting.code, "Waiting" in waiting.out, "the selector of selected may match" in waiting.out) == (
+        3,
+        True,
+        True,
+    )
+    explained = cidrella("explain", "a", "-f", "-", stdin=text).out
+    assert "Waiting: no block: it waits for its cloud provider" in explained
+    assert "what would help: the cloud provider's controller, which sets labels and removes the taint" in explained
     assert "Assigned" in cidrella("plan", "-f", "-", "--no-wait-for-cloud-provider", stdin=text).out
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
 from cidrella.controller.allocation import Allocation
@@ -37,14 +37,20 @@ class FakeClient:
 
 
 class _Quiet:
-    def __init__(self, told: list[tuple[str, str]]) -> None:
-        self._told = told
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        """The nodes that were told that they wait for their cloud provider."""
+        self.failed: list[tuple[str, str]] = []
+        """Writes that failed: the node, and why."""
 
     def assignment_failed(self, node: Node, message: str) -> None:
-        self._told.append((node.name, message))
+        self.failed.append((node.name, message))
 
     def not_available(self, *_: object) -> None:
         """Nobody is told."""
+
+    def waits_for_cloud_provider(self, node: Node, *_: object) -> None:
+        self.told.append(node.name)
 
     def examine(self, *_: object) -> None:
         """Nobody is told."""
@@ -53,15 +59,21 @@ class _Quiet:
 class Office:
     """Nodes being served, with everything that takes."""
 
-    def __init__(self, fake: FakeClient, record: Callable[[], Awaitable[bool]] | None = None) -> None:
+    def __init__(
+        self,
+        fake: FakeClient,
+        record: Callable[[], Awaitable[bool]] | None = None,
+        *,
+        cloud_provider_wait: float = 60.0,
+    ) -> None:
+        self.client = fake
+        self.findings = _Quiet()
         self.cluster = Cluster()
         self.nodes: dict[str, Node] = {}
         self.duty = Duty(lambda: True)
         self.limit = AdaptiveLimit()
         self.intents = Intents(self.cluster, record)
         self.failures: list[BaseException] = []
-        self.told: list[tuple[str, str]] = []
-        """Events of writes that failed: the node, and why."""
         self.now = 0.0
         """Added to the clock."""
         self.allocation = Allocation(
@@ -69,17 +81,17 @@ class Office:
             self.cluster,
             self.nodes,
             self.duty,
-            cast("Findings", _Quiet(self.told)),
+            cast("Findings", self.findings),
             Metrics(),
             self.limit,
             self.intents,
             books_changed=self._wake,
             pools_settled=_at_once,
             fail=self.failures.append,
-            wait_for_labels=True,
+            cloud_provider_wait=cloud_provider_wait,
             annotate=True,
             serves=True,
-            clock=lambda: time.monotonic() + self.now,
+            clock=lambda: asyncio.get_running_loop().time() + self.now,
         )
 
     def _wake(self) -> None:

@@ -32,8 +32,7 @@ def test_a_write_cancelled_before_it_began() -> None:
             office.see(each)
         names = await office.allocation.queue.take(3)
         office.duty.take_up()
-        for each in office.allocation._serve(names):
-            assert office.allocation._hand_on(each)
+        assert all(map(office.allocation._hand_on, office.allocation._serve(names)))
         sending = asyncio.ensure_future(office.allocation._empty_outbox())
         while office.limit.in_flight < 3:  # then comes the moment between sending and the first step of a write
             await asyncio.sleep(0)

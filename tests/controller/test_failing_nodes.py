@@ -85,7 +85,7 @@ def test_good_nodes_are_served_beside_bad_ones(error: KubeError | None, bad: int
     """
 
     async def scenario() -> None:
-        inherited = ()
+        inherited: tuple[Intent, ...] = ()
         if error is None:
             inherited = tuple(
                 Intent(f"uid of bad{number}", "p", (Prefix.parse(f"10.{number // 256}.{number % 256}.0/24"),))
@@ -162,14 +162,14 @@ def test_events_of_failures() -> None:
     async def scenario() -> None:
         async with serving(REFUSED) as (office, fake):
             office.see(node("bad"))
-            await until(lambda: bool(office.told))
+            await until(lambda: bool(office.findings.failed))
             assert len(fake.sent) == 1
-            assert office.told[0] == ("bad", f"the API server refused it: {REFUSED}")
+            assert office.findings.failed[0] == ("bad", f"the API server refused it: {REFUSED}")
         async with serving(FAILED) as (office, fake):
             office.see(node("bad"))
-            await until(lambda: bool(office.told))
+            await until(lambda: bool(office.findings.failed))
             assert len(fake.sent) >= 3
-            assert office.told[0] == ("bad", f"the outcome of 3 attempts is unknown: {FAILED}")
+            assert office.findings.failed[0] == ("bad", f"the outcome of 3 attempts is unknown: {FAILED}")
 
     asyncio.run(scenario())
 

@@ -47,6 +47,36 @@ def matched(chosen: Selector, name: str, labels: dict[str, str]) -> int:
     )
 
 
+def lacks_labels(chosen: Selector, name: str, labels: dict[str, str]) -> bool:
+    """Whether a selector does not match, and labels that are not there could make it match (N10)."""
+    asking = (Operator.IN, Operator.EXISTS, Operator.GT, Operator.LT)
+    for term in chosen.terms:
+        unmet = [each for each in term.expressions if not meets(each, labels)]
+        lost = [each for each in term.fields if not meets(each, {NAME_FIELD: name})]
+        if unmet and not lost and all(each.operator in asking for each in unmet):
+            return matched(chosen, name, labels) == 0
+    return False
+
+
+def awaited(
+    giving: Iterable[PoolSpec], name: str, labels: dict[str, str], has_room: Callable[[PoolSpec], bool]
+) -> set[str]:
+    """Return the names of the pools for which a node waits while it has the taint (N10)."""
+    specs = list(giving)
+    found = set()
+    for each in specs:
+        if each.selector is not None and has_room(each) and lacks_labels(each.selector, name, labels):
+            others = [
+                other
+                for other in specs
+                if each.composed and other.composed and other.ranges[0].cidr.family is not each.ranges[0].cidr.family
+                if other.selector is None or matched(other.selector, name, labels)
+            ]
+            if not others or any(map(has_room, others)):
+                found.add(each.name)
+    return found
+
+
 def in_order(specs: Iterable[PoolSpec], name: str, labels: dict[str, str]) -> list[str]:
     """Return the names of the pools that apply to a node, in the order of S3."""
     keyed = []

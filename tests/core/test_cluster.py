@@ -117,7 +117,7 @@ class TestManyAtOnce:
 
 
 class TestNodesThatWait:
-    """N4, N8, N10: who is given nothing now, and when that changes."""
+    """N4, N8: who is given nothing now, and when that changes. For N10 see test_label_pools.py."""
 
     def test_served_at_once_when_a_pool_is_added(self) -> None:
         """N4: a node that waited is served when it is asked for again after a pool was added."""
@@ -188,32 +188,6 @@ class TestNodesThatWait:
         books.decide(node("a"))
         books.decide(node("a", terminating=True))
         assert give(books, node("b")) == []
-
-    def test_uninitialized_it_waits_for_its_labels(self) -> None:
-        """N10: a node that its cloud provider has yet to initialise waits until the taint goes."""
-        books = cluster(spec("p", "10.0.0.0/24 /25"), spec("q", "10.1.0.0/24 /25", where="size=big"))
-        decision = books.decide(node("a", uninitialized=True))
-        assert story(decision) == (
-            Outcome.WAITING,
-            [],
-            [],
-            Reason.UNINITIALIZED,
-            "its cloud provider has yet to initialise it, and may add labels that choose its pool",
-        )
-        assert story(books.decide_many([node("a", uninitialized=True)])[0]) == story(decision)
-        assert give(books, node("a", "size=big")) == ["10.1.0.0/25"]
-
-    def test_uninitialized_nodes_can_be_served(self) -> None:
-        """N10: a flag turns the waiting off, but not for nodes that are being deleted."""
-        books = cluster(spec("p", "10.0.0.0/24 /25"))
-        served = books.decide(node("a", uninitialized=True), wait_for_labels=False)
-        assert texts(served) == ["10.0.0.0/25"]
-        both = [node("b", uninitialized=True, terminating=True), node("c", uninitialized=True)]
-        decisions = books.decide_many(both, wait_for_labels=False)
-        assert [each.reason for each in decisions] == [Reason.TERMINATING, Reason.NONE]
-        assert [each.reason for each in books.decide_many([node("d", uninitialized=True, terminating=True)])] == [
-            Reason.TERMINATING
-        ]
 
     def test_uninitialized_it_keeps_what_it_has(self) -> None:
         """N10, N1: the taint bears only on nodes without a block."""

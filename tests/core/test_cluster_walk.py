@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from cidrella.core.cluster import Cluster
-from cidrella.core.decision import Node, Outcome
+from cidrella.core.decision import Node, Outcome, Reason
 from cidrella.core.prefix import Family, Prefix
 from tests.core.build import prefix, selector, spec, texts
-from tests.core.oracle_order import choice
+from tests.core.oracle_order import awaited, choice
 
 if TYPE_CHECKING:
     from cidrella.core.decision import Decision
@@ -104,17 +104,21 @@ class Books:
 
     def choice(self, node: Node) -> list[str] | None:
         """S3, S4, K3 and K4 as they are written, of pools that have a free block in each of their families or not."""
-        giving = [each for each in self.pools.values() if not each.terminating and not each.problem]
-        return choice(
-            giving,
-            node.name,
-            dict(node.labels),
-            lambda each: all(self.free(cidr, length) for cidr, length in each.ranges),
-        )
+        return choice(self.giving(), node.name, dict(node.labels), self.has_room)
+
+    def awaited(self, node: Node) -> set[str]:
+        """The pools for which a node waits that has the taint (N10)."""
+        return awaited(self.giving(), node.name, dict(node.labels), self.has_room)
+
+    def giving(self) -> list[PoolSpec]:
+        return [each for each in self.pools.values() if not each.terminating and not each.problem]
+
+    def has_room(self, pool: PoolSpec) -> bool:
+        return all(self.free(cidr, length) for cidr, length in pool.ranges)
 
 
 class Walk(RuleBasedStateMachine):
-    """A1, A2, A7, A8, N1, N2, N3, N4, N6, N8, N9, P3, S4, S6, K2, K3, K4: at each step all is as in plain books.
+    """A1, A2, A7, A8, N1, N2, N3, N4, N6, N8, N9, N10, P3, S4, S6, K2, K3, K4: at each step all is as in plain books.
 
     Pools that give all of a node's blocks and pools that give one family come, go and change, over ranges that overlap.
     """
@@ -231,8 +235,17 @@ class Walk(RuleBasedStateMachine):
         if held is not None:
             assert list(decision.blocks) == held.blocks
             assert (decision.outcome is Outcome.ASSIGNED) == held.reserved
-        elif node.terminating or node.uninitialized:
+        elif node.terminating:
             assert (decision.outcome, decision.blocks) == (Outcome.WAITING, ())
+        elif node.uninitialized and (pools := self.books.awaited(node)):
+            assert (decision.outcome, decision.blocks, decision.reason) == (
+                Outcome.WAITING,
+                (),
+                Reason.UNINITIALIZED,
+            )
+            pool = self.cluster.awaited_pool(node)
+            assert pool is not None
+            assert pool.name in pools
         else:
             self.judge_given(node, decision)
 
@@ -301,14 +314,16 @@ POOLS = st.lists(st.tuples(written_pools, st.sampled_from(SELECTORS)), min_size=
 @given(
     POOLS,
     st.lists(st.sampled_from(FOUND[:-1]), max_size=3, unique=True),
-    st.lists(labels, max_size=24),
+    st.lists(st.tuples(labels, st.booleans()), max_size=24),
 )
 def test_deciding_on_many_is_deciding_on_each(
-    pools: list[tuple[tuple[tuple[str, ...], bool], str | None]], found: list[str], fleet: list[dict[str, str]]
+    pools: list[tuple[tuple[tuple[str, ...], bool], str | None]],
+    found: list[str],
+    fleet: list[tuple[dict[str, str], bool]],
 ) -> None:
-    """A1, A9, S4, K3: one call for all nodes and one call for each give the same blocks from the same pools."""
+    """A1, A9, N10, S4, K3: one call for all nodes and one call for each give the same blocks from the same pools."""
     together, single = Cluster(), Cluster()
-    nodes = [Node(f"n{number}", has, "1") for number, has in enumerate(fleet)]
+    nodes = [Node(f"n{number}", has, "1", uninitialized=new) for number, (has, new) in enumerate(fleet)]
     for books in (together, single):
         for number, ((ranges, composed), where) in enumerate(pools):
             books.add_pool(spec(f"p{number}", *ranges, where=where, composed=composed))

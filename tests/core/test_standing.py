@@ -49,12 +49,12 @@ def test_looking_changes_no_decision() -> None:
     ("flags", "reason", "helps"),
     [
         ({"terminating": True}, Reason.TERMINATING, ""),
-        ({"uninitialized": True}, Reason.UNINITIALIZED, "--wait-for-cloud-provider=false"),
+        ({"uninitialized": True}, Reason.UNINITIALIZED, "--wait-for-cloud-provider-timeout"),
     ],
 )
 def test_nodes_that_are_held_back(flags: dict[str, bool], reason: Reason, helps: str) -> None:
-    """N8, N10: for their own sake they wait, whatever there is."""
-    books = cluster(spec("p", "10.0.0.0/16 /24"))
+    """N8, N10: for their own sake they wait, although there is room."""
+    books = cluster(spec("p", "10.0.0.0/16 /24"), spec("q", "10.1.0.0/16 /24", where="zone=a"))
     held = Node("a", **flags)  # type: ignore[arg-type] # flags
     decision = books.standing(held)
     assert (decision.outcome, decision.reason) == (Outcome.WAITING, reason)

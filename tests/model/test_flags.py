@@ -231,8 +231,11 @@ def test_switches() -> None:
     """F8, N10: nodes are given blocks, and wait for their cloud provider, unless flags say otherwise."""
     assert read_ipam_flags() == IpamFlags()
     read = read_ipam_flags(allocate_node_cidrs=False, wait_for_cloud_provider=False)
-    assert (IpamFlags().allocate, IpamFlags().wait_for_labels) == (True, True)
-    assert (read.allocate, read.wait_for_labels) == (False, False)
+    assert (IpamFlags().allocate, IpamFlags().cloud_provider_wait) == (True, 60.0)
+    assert (read.allocate, read.cloud_provider_wait) == (False, 0.0)
+    assert read_ipam_flags(wait_for_cloud_provider_timeout=5.0).cloud_provider_wait == 5.0
+    old_way = read_ipam_flags(cluster_cidr="10.0.0.0/16", cidr_allocator_type="RangeAllocator")
+    assert old_way.cloud_provider_wait == 0.0
 
 
 @pytest.mark.parametrize(("text", "truth"), [("true", True), ("T", True), ("0", False), ("yes", None), ("", None)])

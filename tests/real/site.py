@@ -40,6 +40,8 @@ FINALIZER = "networking.kubernetes.io/cluster-cidr-config-finalizer"
 FOREIGN_FINALIZER = "networking.x-k8s.io/cluster-cidr-finalizer"
 POOL_ANNOTATION = "cidrella.dev/pool"
 UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
+HOLD_BACK = "--wait-for-cloud-provider-timeout=24h"
+"""For replicas that are to give nothing to the nodes of `Site.create_held_back`."""
 SHORT_LEASE = (
     "--leader-elect-lease-duration=3s",
     "--leader-elect-renew-deadline=2s",
@@ -192,6 +194,12 @@ class Site:
         """A small node. `spec` as podCIDR, podCIDRs, taints."""
         body = {"metadata": {"name": name, "labels": dict(labels or {}), **(metadata or {})}, "spec": spec}
         return self.admin.create(NODES, {"apiVersion": "v1", "kind": "Node", **body})
+
+    def create_held_back(self, name: str, labels: Mapping[str, str] | None = None) -> None:
+        """A node to which replicas with HOLD_BACK give nothing until its taint is removed (N10)."""
+        self.create_pool("for-labels", ipv4="172.31.0.0/16", labels={"held-back": "no"})
+        self.wait_pool("for-labels", lambda pool: bool(pool.get("status", {}).get("free")))
+        self.create_node(name, labels, taints=[{"key": UNINITIALIZED, "effect": "NoSchedule"}])
 
     def node(self, name: str) -> Json:
         """A node as it stands."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.real.behind import OnTheWire, behind_proxy
-from tests.real.site import LEASE, SHORT_LEASE, UNINITIALIZED, eventually
+from tests.real.site import HOLD_BACK, LEASE, SHORT_LEASE, eventually
 from tests.testenv.audit import requests
 from tests.testenv.faults import cut
 from tests.testenv.nodes import NODES, assert_no_overlap
@@ -206,9 +206,9 @@ def test_a_write_that_lands_after_the_end(site: Site) -> None:
     site.create_pool("pool", ipv4="10.1.0.0/24")
     with behind_proxy(site) as behind:
         on_the_wire = OnTheWire(behind)
-        leader, standby = leader_and_standby(behind.run(*SHORT_LEASE), behind.run(*SHORT_LEASE))
-        taint = {"key": UNINITIALIZED, "effect": "NoSchedule"}
-        site.create_node("held-back", taints=[taint])
+        flags = (*SHORT_LEASE, HOLD_BACK)
+        leader, standby = leader_and_standby(behind.run(*flags), behind.run(*flags))
+        site.create_held_back("held-back")
         site.create_node("slow")
         on_the_wire.wait()
         site.admin.patch(f"{NODES}/held-back", {"spec": {"taints": None}})
@@ -236,10 +236,9 @@ def test_a_lease_lost_for_a_moment(site: Site) -> None:
     site.create_pool("pool", ipv4="10.1.0.0/24", labels={"pool": "pool"})
     with behind_proxy(site) as behind:
         on_the_wire = OnTheWire(behind)
-        replica = behind.run(*SHORT_LEASE)
+        replica = behind.run(*SHORT_LEASE, HOLD_BACK)
         eventually(lambda: replica.metric("cidrella_leader") == 1)
-        taint = {"key": UNINITIALIZED, "effect": "NoSchedule"}
-        site.create_node("held-back", {"pool": "pool"}, taints=[taint])
+        site.create_held_back("held-back", {"pool": "pool"})
         site.create_node("slow", {"pool": "pool"})
         on_the_wire.wait()
         away = behind.proxy.add(cut(), path="/leases/")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.real.behind import NODE_PATCH, OnTheWire, behind_proxy
-from tests.real.site import LEASE, POOLS, SHORT_LEASE, UNINITIALIZED, condition, eventually
+from tests.real.site import HOLD_BACK, LEASE, POOLS, SHORT_LEASE, condition, eventually
 from tests.real.test_leading import leader_and_standby, leads
 from tests.testenv.audit import requests
 from tests.testenv.faults import hold
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from tests.real.behind import Behind
     from tests.real.site import Replica, Site
-
-HELD_BACK = [{"key": UNINITIALIZED, "effect": "NoSchedule"}]
 
 
 @pytest.fixture
@@ -44,8 +42,9 @@ def paused_with_a_write_on_the_wire(behind: Behind) -> tuple[Replica, Replica, O
     """A leader that sends a node its block, and is paused before that arrives; its standby; the write."""
     site = behind.site
     on_the_wire = OnTheWire(behind)
-    leader, standby = leader_and_standby(behind.run(*SHORT_LEASE), behind.run(*SHORT_LEASE))
-    site.create_node("held-back", taints=HELD_BACK)
+    flags = (*SHORT_LEASE, HOLD_BACK)
+    leader, standby = leader_and_standby(behind.run(*flags), behind.run(*flags))
+    site.create_held_back("held-back")
     site.create_node("slow")
     on_the_wire.wait()
     leader.process.pause()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.real.rbac import controller_account
-from tests.real.site import POOL_ANNOTATION, SERVICE_CIDRS, UNINITIALIZED, condition, eventually
+from tests.real.site import POOL_ANNOTATION, SERVICE_CIDRS, condition, eventually
 from tests.testenv.audit import writes
 from tests.testenv.nodes import NODES, assert_no_overlap
 
@@ -92,7 +92,7 @@ def test_which_pool_a_node_gets(site: Site, account: Path) -> None:
 def test_waiting_nodes_are_served_at_once(
     site: Site, account: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    """N4, N10, P6: what waits is told so, once, and is served as soon as a label, room, a taint or a pool allows it.
+    """N4, P6: what waits is told so, once, and is served as soon as a label, room or a pool allows it.
 
     A pool that is added serves the nodes that wait for it in under a second, where the machine has the time.
     """
@@ -106,7 +106,6 @@ def test_waiting_nodes_are_served_at_once(
         site.create_node(f"poolless-{number}", {"pool": "later"})
     site.create_node("for-room", {"pool": "full"})
     site.create_node("for-label")
-    site.create_node("uninitialized", {"pool": "roomy"}, taints=[{"key": UNINITIALIZED, "effect": "NoSchedule"}])
     for name in ("for-room", "for-label", "poolless-0"):
         assert site.wait_event("CIDRNotAvailable", name)["type"] == "Warning"
     eventually(lambda: replica.metric("cidrella_nodes_waiting") == 22, explain=lambda: replica.process.tail(5))
@@ -114,10 +113,6 @@ def test_waiting_nodes_are_served_at_once(
     took = {"labels changed": eventually(lambda: bool(site.blocks("for-label")))}
     site.admin.delete(f"{NODES}/holder")
     took["room appeared"] = eventually(lambda: site.blocks("for-room") == ["10.1.0.0/24"])
-    assert site.blocks("uninitialized") == []
-    assert site.events(name="uninitialized") == []
-    site.admin.patch(f"{NODES}/uninitialized", {"spec": {"taints": None}})
-    took["taint removed"] = eventually(lambda: bool(site.blocks("uninitialized")))
     names = [f"poolless-{number}" for number in range(20)]
     time.sleep(max(0.0, waiting_since + SLOW - time.monotonic()))
     site.create_pool("later", ipv4="10.3.0.0/16", labels={"pool": "later"})
@@ -129,18 +124,16 @@ def test_waiting_nodes_are_served_at_once(
 
 
 def test_service_ranges_are_not_given(site: Site, account: Path) -> None:
-    """A7, N10, pitfall 12: ranges of Services, by flag or by object, early or late, are nobody's until they go.
+    """A7, pitfall 12: ranges of Services, by flag or by object, early or late, are nobody's until they go.
 
-    One over a block that is held revokes nothing and is told on the node. The flag turns waiting for a cloud provider
-    off.
+    One over a block that is held revokes nothing and is told on the node.
     """
-    flags = ("--service-cluster-ip-range=10.1.0.0/24,fd00:1::/112", "--wait-for-cloud-provider=false")
-    replica = site.replica(*flags, kubeconfig=account).start()
+    replica = site.replica("--service-cluster-ip-range=10.1.0.0/24,fd00:1::/112", kubeconfig=account).start()
     site.create_pool("pods", ipv4="10.1.0.0/22", ipv6="fd00:1::/96")
     site.wait_pool("pods", lambda pool: pool.get("status", {}).get("free") == 3)
     _service_cidr(site, "extra", "10.1.1.0/24")
     site.wait_pool("pods", lambda pool: pool["status"]["free"] == 2)
-    site.create_node("first", taints=[{"key": UNINITIALIZED, "effect": "NoSchedule"}])
+    site.create_node("first")
     assert site.wait_served("first")["first"][0] == "10.1.2.0/24"
     assert site.blocks("first")[1] == "fd00:1::1:0/120"
     _service_cidr(site, "over-first", "10.1.2.128/25")

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.real.rbac import NAMESPACE, account_token, controller_account
-from tests.real.site import FINALIZER, POOLS, UNINITIALIZED, condition, eventually
+from tests.real.site import FINALIZER, POOLS, condition, eventually
 from tests.testenv.api import kubeconfig
 from tests.testenv.audit import assert_pod_cidrs_written_once, writes
 from tests.testenv.client import ApiError
@@ -51,7 +51,7 @@ def test_pod_cidrs_as_older_servers_took_them(proxy: FaultProxy, site: Site) -> 
     site.create_pool("pods", ipv4="10.1.0.0/16", ipv6="fd00:1::/112")
     shown = {"legacy": ["010.001.000.007/24", "FD00:0001:0::0001/120"], "odd": ["10.1.0/24", "fd00::/no"]}
     for name in shown:
-        site.create_node(name, taints=[{"key": UNINITIALIZED, "effect": "NoSchedule"}])
+        site.create_node(name)
     listed = site.admin.get(NODES)
     for node in listed["items"]:
         cidrs = shown[node["metadata"]["name"]]

@@ -43,7 +43,7 @@ class Stood(NamedTuple):
 
 def node_row(insight: Insight, node: Node, now: str, before: Stood | None) -> api.Node:
     """A node as it stands at a time, and as it stood before, if it was there."""
-    decision = insight.books.standing(node, wait_for_labels=insight.flags.wait_for_labels)
+    decision = insight.books.standing(node, wait_for_labels=insight.may_wait(node.name))
     state = STATES[decision.outcome]
     return api.Node(
         name=node.name,

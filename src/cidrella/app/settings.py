@@ -15,6 +15,7 @@ from cidrella.app.values import (
     ADDRESS,
     ADDRESS_OR_NONE,
     DURATION,
+    DURATION_OR_ZERO,
     FILE,
     GATES,
     MASK,
@@ -179,9 +180,18 @@ class Settings(CommonSettings):
         TRUTH,
         "true",
         Group.NODES,
-        "Keep nodes waiting that a cloud provider has yet to initialise: labels that choose pools may be missing.",
+        "Let a node wait whose cloud provider has not initialised it yet, if labels that are still missing could make "
+        "another pool match it.",
     )
     """A block cannot be taken back once a node has it, while waiting costs a node seconds (N10)."""
+    wait_for_cloud_provider_timeout: float = setting(
+        DURATION_OR_ZERO,
+        "60s",
+        Group.NODES,
+        "How long such a node waits at most, from when this replica first sees it. 0: none waits.",
+    )
+    """Cloud providers take seconds. A provider that needs the Pod network to start waits for its own node, and must
+    not wait for ever (N10)."""
     feature_gates: str = setting(
         GATES, "", Group.NODES, "Gates to switch: MultiCIDRRangeAllocator (on), ServiceIPStaticSubrange (on)."
     )
@@ -239,6 +249,7 @@ class Settings(CommonSettings):
             cidr_allocator_type=self.cidr_allocator_type,
             feature_gates=self.feature_gates,
             wait_for_cloud_provider=self.wait_for_cloud_provider,
+            wait_for_cloud_provider_timeout=self.wait_for_cloud_provider_timeout,
         )
 
     @property

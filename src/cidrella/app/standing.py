@@ -92,6 +92,9 @@ def explain_standing(inventory: Inventory, options: Options, name: str) -> Expla
     cluster = _with_holders(inventory, options, nodes, heed_finalizers=True)
     verdicts = explain(nodes[at], cluster.pools.values())
     decision = cluster.decide(nodes[at], wait_for_labels=options.wait_for_labels)
+    if decision.reason is Reason.UNINITIALIZED:
+        after = cluster.decide(nodes[at], wait_for_labels=False)
+        return Explanation(nodes[at], verdicts, decision, after if after.blocks else None, others_waiting=others)
     served = decision.outcome is Outcome.ASSIGNED
     stands = _plainly_waiting(name) if served else decision
     unguarded = {each.name for each in cluster.pools.values() if not each.spec.guarded}

@@ -88,12 +88,19 @@ def _duration(text: str) -> float:
     >>> _duration("1m30s"), _duration("500ms")
     (90.0, 0.5)
     """
+    seconds = _duration_or_zero(text)
+    if not seconds:
+        raise BadValueError("is out of bounds; a duration here is longer than 0s and at most 24h")
+    return seconds
+
+
+def _duration_or_zero(text: str) -> float:
     parts = _PART.findall(text)
-    if not parts or "".join(number + unit for number, unit in parts) != text:
+    if text != "0" and (not parts or "".join(number + unit for number, unit in parts) != text):
         raise BadValueError("is no duration; write it as 15s, 1m30s or 500ms")
     seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)
-    if not 0 < seconds <= _DURATION_MAX:
-        raise BadValueError("is out of bounds; a duration here is longer than 0s and at most 24h")
+    if seconds > _DURATION_MAX:
+        raise BadValueError("is out of bounds; a duration here is at most 24h")
     return seconds
 
 
@@ -133,6 +140,7 @@ GATES: Final = Kind("GATE=true|false[,…]", str, example="MultiCIDRRangeAllocat
 TRUTH: Final = Kind("true|false", _truth, bool)
 MASK: Final = Kind("LENGTH", _number, int, example="24")
 DURATION: Final = Kind("DURATION", _duration, example="15s")
+DURATION_OR_ZERO: Final = Kind("DURATION", _duration_or_zero, example="60s")
 ADDRESS: Final = Kind("HOST:PORT", _address, example="127.0.0.1:10290")
 ADDRESS_OR_NONE: Final = Kind("HOST:PORT", _address_or_none, example="127.0.0.1:10290")
 VERBOSITY: Final = Kind("N", _level_of_verbosity, int)

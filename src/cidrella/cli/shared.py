@@ -78,7 +78,8 @@ WaitForLabels = Annotated[
     bool,
     typer.Option(
         "--wait-for-cloud-provider/--no-wait-for-cloud-provider",
-        help="Keep nodes waiting that a cloud provider has yet to initialise: labels that choose pools may be missing.",
+        help="Let a node wait whose cloud provider has not initialised it yet, if labels that are still missing could "
+        "make another pool match it.",
     ),
 ]
 Format = Annotated[Output, typer.Option("-o", "--output", help="How to write the result.")]

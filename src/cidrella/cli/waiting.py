@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cidrella.cli.age import duration
+from cidrella.core.decision import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,6 +19,9 @@ def remarks(report: Explanation, leases: Sequence[LeaseLook]) -> Iterator[str]:
     if report.would_get is None:
         return
     gift = f"{', '.join(map(str, report.would_get.blocks))} from {' and '.join(report.would_get.pool_names)}"
+    if report.decision.reason is Reason.UNINITIALIZED:
+        yield f"with the labels that it has, it would get {gift}"
+        return
     if report.unguarded:
         yield f"it would get {gift} once {_those(report)} its finalizer, which the controller installs (P1)"
     else:

@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import structlog
 
+from cidrella.controller.cloud_provider_wait import CloudProviderWait
 from cidrella.controller.intents import BATCH
 from cidrella.controller.no_cidr_reason import LONG, NoCidrReason
 from cidrella.controller.send_queue import Attempt, SendQueue
@@ -45,6 +46,7 @@ from cidrella.model.reading import read_node
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Set as AbstractSet
 
     from cidrella.controller.findings import Findings
     from cidrella.controller.intents import Intent, Intents
@@ -89,7 +91,7 @@ class Allocation:
         pools_settled: Callable[[], Awaitable[None]],
         fail: Callable[[BaseException], None],
         books_changed: Callable[[], None],
-        wait_for_labels: bool,
+        cloud_provider_wait: float,
         annotate: bool,
         serves: bool,
         clock: Callable[[], float],
@@ -107,7 +109,6 @@ class Allocation:
         """Called with an error that nobody foresaw."""
         self._books_changed = books_changed
         """To be told of what no watch tells: a reservation that ended. Wakes those who wait, too."""
-        self._wait_for_labels = wait_for_labels
         self._annotate = annotate
         """Whether pools are objects that a node's annotation can name: one, or one for each family (K3)."""
         self._serves = serves
@@ -117,6 +118,8 @@ class Allocation:
         """The nodes without podCIDRs, each with the time since which it has been seen so."""
         self.waiting: dict[str, int] = {}
         """Those of them that no pool could serve when they were last tried, each with the number of pools tried."""
+        self._cloud_wait = CloudProviderWait(cluster, nodes, self.pending, findings, cloud_provider_wait)
+        """Those that wait for their cloud provider (N10): `cloud_provider_wait` seconds each at most."""
         self.refused: set[str] = set()
         """Those whose last PATCH was definitely refused."""
         self._failures: Counter[str] = Counter()
@@ -134,6 +137,15 @@ class Allocation:
         self._writes: dict[str, asyncio.Task[KubeError | None]] = {}
         self._openings = cluster.openings
         self._clock = clock
+
+    @property
+    def waiting_for_cloud(self) -> AbstractSet[str]:
+        """The nodes that wait for their cloud provider now (N10)."""
+        return self._cloud_wait.waiting.keys()
+
+    def may_wait_for_cloud(self, name: str) -> bool:
+        """Whether a node's time to wait for its cloud provider is not over (N10)."""
+        return self._cloud_wait.remaining(name) > 0
 
     def node_seen(self, node: Node) -> None:
         """A node is new, or something that bears on its blocks has changed. The books know already."""
@@ -155,9 +167,11 @@ class Allocation:
         openings = self._cluster.openings
         if openings != self._openings:
             self._openings = openings
-            for name in self.waiting:
+            for name in self.waiting.keys() | self.waiting_for_cloud:
                 self.queue.add(name)
         else:
+            for name in self._cloud_wait.outdated():
+                self.queue.add(name)
             for name in self._cluster.held_for() & self.waiting.keys():
                 self.queue.add(name)  # what is held for it may be its own now, which is no opening for others
 
@@ -179,6 +193,8 @@ class Allocation:
         tried = self.waiting.get(name)
         if node is not None and node.terminating:
             return NoCidrReason.TERMINATING
+        if name in self.waiting_for_cloud:
+            return NoCidrReason.WAITING_FOR_CLOUD_PROVIDER
         if tried is not None:
             unmatched = NoCidrReason.FULL if tried else NoCidrReason.NO_MATCHING_POOL
             return NoCidrReason.HELD if held else unmatched
@@ -338,6 +354,7 @@ class Allocation:
         self.waiting.clear()
         self.refused.clear()
         self._failures.clear()
+        self._cloud_wait.clear()
 
     def resume(self, inherited: Iterable[Intent] = ()) -> None:
         """This process leads, and knows what there is. It takes in what its predecessors, or itself, may have sent."""
@@ -354,6 +371,7 @@ class Allocation:
         self.waiting.pop(name, None)
         self.refused.discard(name)
         self._failures.pop(name, None)
+        self._cloud_wait.forget(name)
         self._written.pop(name, None)
         self._intents.drop(name)
         self.queue.discard(name)
@@ -362,15 +380,17 @@ class Allocation:
         """Decide on nodes that were taken. What was decided comes back, to be recorded and sent."""
         decided: list[tuple[Node, Decision, Intent]] = []
         wanting = [node for name in names if (node := self._nodes.get(name)) is not None and self._lacks_blocks(node)]
+        over = self._cloud_wait.over(wanting)
         if len(wanting) == 1:
-            decisions = [self._cluster.decide(wanting[0], wait_for_labels=self._wait_for_labels)]
+            decisions = [self._cluster.decide(wanting[0], wait_for_labels=not over)]
         else:
-            decisions = self._cluster.decide_many(wanting, wait_for_labels=self._wait_for_labels)
+            decisions = self._cluster.decide_many(wanting, wait_over=over)
         for name in set(names).difference(node.name for node in wanting):
             self.queue.done(name)
         for node, decision in zip(wanting, map(self._revived, wanting, decisions), strict=True):
             if decision.outcome is Outcome.ASSIGNED:
                 self.waiting.pop(node.name, None)
+                self._cloud_wait.end(node.name)
                 intent = self._intents.add(node, decision, again=node.name in self.refused)
                 decided.append((node, decision, intent))
             else:
@@ -382,14 +402,22 @@ class Allocation:
         """What was decided; or, for a node that would wait, what may land on it and can be given to it after all."""
         if decision.reason is not Reason.NOT_AVAILABLE or not self._intents.revive(node):
             return decision
-        return self._cluster.decide(node, wait_for_labels=self._wait_for_labels)
+        return self._cluster.decide(node)
 
     def _lacks_blocks(self, node: Node) -> bool:
         """Whether a node has none, and none were written that the watch has yet to tell of."""
         return not node.pod_cidrs and self._written.get(node.name) != node.uid
 
     def _let_wait(self, node: Node, decision: Decision) -> None:
-        """A node that is held back for its own sake (N8, N10) is tried when it changes; others again and again."""
+        """One that is being deleted is tried when it changes (N8), one that waits for labels also after its time (N10).
+
+        Others are tried again and again.
+        """
+        if decision.reason is Reason.UNINITIALIZED:
+            self.waiting.pop(node.name, None)
+            self.queue.add_after(node.name, self._cloud_wait.begin(node))
+            return
+        self._cloud_wait.end(node.name)
         if decision.reason is Reason.NOT_AVAILABLE:
             self.waiting[node.name] = decision.tried
             self._findings.not_available(node, decision.message)

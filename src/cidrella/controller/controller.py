@@ -156,7 +156,7 @@ class Controller:
             pools_settled=self._together.wait_settled,
             fail=self._fail,
             books_changed=self._books_changed,
-            wait_for_labels=settings.flags.wait_for_labels,
+            cloud_provider_wait=settings.flags.cloud_provider_wait,
             annotate=self._multi,
             serves=settings.flags.allocate,
             clock=asyncio.get_running_loop().time,
@@ -172,6 +172,7 @@ class Controller:
             leads=lambda: self._duty.on,
             listed=self._listed,
             missing=self.readiness,
+            may_wait=self._allocation.may_wait_for_cloud,
         )
         metrics.attach(self._cluster, self._gauges(), self._without_cidr)
 

@@ -46,6 +46,14 @@ class Findings:
         """The PATCH of a node's podCIDRs failed."""
         self._tell(node, Reason.ASSIGNMENT_FAILED, f"podCIDRs could not be written: {message}")
 
+    def waits_for_cloud_provider(self, node: Node, pool: str, seconds: float) -> None:
+        """A node waits for labels that could make a pool match (N10)."""
+        note = (
+            f"no Pod CIDR for this node yet: it waits for its cloud provider, at most {seconds:g}s from when the "
+            f"controller first saw it; the selector of {pool} may match once labels are set"
+        )
+        self._tell(node, Reason.UNINITIALIZED, note, type_="Normal")
+
     def examine(self, names: Iterable[str]) -> None:
         """Look at nodes that hold something, and tell what is found. One that shares addresses tells on both (N6)."""
         for name in names:
@@ -81,6 +89,6 @@ class Findings:
         shown = ", ".join(node.pod_cidrs) or "(being written)"
         self._tell(node, finding.reason, f"podCIDRs {shown}: {finding.message}")
 
-    def _tell(self, node: Node, reason: Reason, note: str) -> None:
+    def _tell(self, node: Node, reason: Reason, note: str, *, type_: str = "Warning") -> None:
         if self._duty.on:
-            self._recorder.record(Reference("v1", "Node", node.name, node.uid), reason.value, note)
+            self._recorder.record(Reference("v1", "Node", node.name, node.uid), reason.value, note, type=type_)

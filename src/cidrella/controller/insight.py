@@ -31,3 +31,5 @@ class Insight:
     """Whether everything was seen once: before, a node's blocks may seem to be in no pool."""
     missing: Callable[[], list[str]]
     """What keeps the controller from being ready."""
+    may_wait: Callable[[str], bool]
+    """Whether a node may still wait for its cloud provider, by its name (N10)."""

@@ -15,7 +15,7 @@ Rules:
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING
 
 from cidrella.core.atlas import Atlas
@@ -28,7 +28,7 @@ from cidrella.core.space import AddressSpace, NotHeldError
 from cidrella.core.usage import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
 
     from cidrella.core.decision import Node
     from cidrella.core.pool import PoolSpec
@@ -325,23 +325,35 @@ class Cluster:
     def decide(self, node: Node, *, wait_for_labels: bool = True) -> Decision:
         """`decide_many` for one node."""
         self.observe(node)
-        if node.name in self._accounts or _held_back(node, wait_for_labels):
-            return self._standing(node)
-        return self._reserve(node, self._planner.decide(node))
+        return self._decide(node, wait_for_labels)
 
-    def decide_many(self, nodes: Sequence[Node], *, wait_for_labels: bool = True) -> list[Decision]:
+    def _decide(self, node: Node, wait_for_labels: bool) -> Decision:
+        return self._unserved(node, wait_for_labels) or self._reserve(node, self._planner.decide(node))
+
+    def decide_many(
+        self, nodes: Sequence[Node], *, wait_for_labels: bool = True, wait_over: Container[str] = ()
+    ) -> list[Decision]:
         """How each node stands, in order; those without a block are given one, reserved for them from now on.
 
         What they hold is taken in before anything is given (F3). A reservation asked for again is the same one (N9).
-        `wait_for_labels` keeps nodes waiting that a cloud provider has yet to initialise (N10). Raises `ValueError`
-        where two have the same name.
+        `wait_for_labels` keeps nodes waiting that their cloud provider has not initialised, where labels could change
+        which pool serves them (N10); not those named in `wait_over`. Raises `ValueError` where two have the same name.
         """
         if len({node.name for node in nodes}) < len(nodes):
             raise ValueError("two nodes have the same name")
         self.observe_many(nodes)
-        takers = [each for each in nodes if each.name not in self._accounts and not _held_back(each, wait_for_labels)]
-        given = self._planner.decide_many(takers)
-        fresh = {node.name: self._reserve(node, decision) for node, decision in zip(takers, given, strict=True)}
+        takers = [each for each in nodes if each.name not in self._accounts and not each.terminating]
+        fresh: dict[str, Decision] = {}
+        # Whether a node waits depends on the room that those before it leave. Others are served together.
+        for may_wait, run in groupby(
+            takers, key=lambda each: wait_for_labels and each.uninitialized and each.name not in wait_over
+        ):
+            if may_wait:
+                fresh.update((node.name, self._decide(node, wait_for_labels)) for node in run)
+            else:
+                alike = list(run)
+                given = self._planner.decide_many(alike)
+                fresh.update((node.name, self._reserve(node, each)) for node, each in zip(alike, given, strict=True))
         return [fresh.get(node.name) or self._standing(node) for node in nodes]
 
     def standing(self, node: Node, *, wait_for_labels: bool = True) -> Decision:
@@ -349,9 +361,25 @@ class Cluster:
 
         A node that waits although there is room for it waits without a reason. O(labels + what it shares).
         """
-        if node.name in self._accounts or _held_back(node, wait_for_labels):
+        return self._unserved(node, wait_for_labels) or self._planner.look(node)
+
+    def awaited_pool(self, node: Node) -> Pool | None:
+        """The pool for which a node waits: labels that its cloud provider has yet to set could make it match (N10).
+
+        None for a node that its cloud provider has initialised, and where no such pool could give. O(labels) nearly
+        always.
+        """
+        return self._planner.awaited_pool(node) if node.uninitialized else None
+
+    def _unserved(self, node: Node, wait_for_labels: bool) -> Decision | None:
+        """How a node stands that is given nothing now; None for one that is to be served."""
+        if node.name in self._accounts or node.terminating:
             return self._standing(node)
-        return self._planner.look(node)
+        pool = self.awaited_pool(node) if wait_for_labels else None
+        if pool is None:
+            return None
+        message = f"{_WAITS_FOR_LABELS}: the selector of {pool.name} may match once labels are set (N10)"
+        return Decision(node.name, Outcome.WAITING, (), (), Reason.UNINITIALIZED, message)
 
     def _reserve(self, node: Node, decision: Decision) -> Decision:
         """Note what was decided; a node that has to wait has nothing to note."""
@@ -459,8 +487,7 @@ class Cluster:
         """How a node stands that is not given anything now."""
         account = self._accounts.get(node.name)
         if account is None:
-            reason = Reason.TERMINATING if node.terminating else Reason.UNINITIALIZED
-            return Decision(node.name, Outcome.WAITING, (), (), reason, _HELD_BACK[reason])
+            return Decision(node.name, Outcome.WAITING, (), (), Reason.TERMINATING, _BEING_DELETED)
         if account.givers:
             outcome, worst = Outcome.ASSIGNED, _NOTHING_FOUND
         else:
@@ -489,10 +516,8 @@ _OUTCOMES = {
 }
 """How a node stands by the worst that is found of it."""
 
-_HELD_BACK = {
-    Reason.TERMINATING: "it is being deleted, and is given none",
-    Reason.UNINITIALIZED: "its cloud provider has yet to initialise it, and may add labels that choose its pool",
-}
+_BEING_DELETED = "it is being deleted, and is given none"
+_WAITS_FOR_LABELS = "it waits for its cloud provider, for a limited time"
 
 
 def _hold(node: Node, blocks: Sequence[Prefix]) -> Hold:
@@ -504,11 +529,6 @@ def _would_give(pool: Pool, block: Prefix) -> bool:
     """Whether a block is one of those that a pool hands out."""
     view = pool.view(block.family)
     return view.length == block.length and view.block_range.contains(block)
-
-
-def _held_back(node: Node, wait_for_labels: bool) -> bool:
-    """Whether a node without blocks is given none for its own sake (N8, N10)."""
-    return node.terminating or (node.uninitialized and wait_for_labels)
 
 
 def _read(pod_cidrs: tuple[str, ...]) -> tuple[tuple[Prefix, ...], tuple[str, ...]]:

@@ -63,7 +63,7 @@ class Reason(Enum):
     UNTRACKED = "CIDRUntracked"
     CONFLICT = "CIDRConflict"
     INVALID = "CIDRInvalid"
-    UNINITIALIZED = "NodeUninitialized"
+    UNINITIALIZED = "WaitingForCloudProvider"
     TERMINATING = "NodeTerminating"
     ASSIGNMENT_FAILED = "CIDRAssignmentFailed"
     """Blocks were chosen, and the API server refused to write them, or nobody knows whether it did."""

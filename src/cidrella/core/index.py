@@ -16,6 +16,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from typing import TYPE_CHECKING
 
+from cidrella.core.label_pools import LabelPools
 from cidrella.core.offer import Lane, offers
 from cidrella.core.selector import Operator
 
@@ -39,9 +40,11 @@ _Anchor = tuple[str, ...]
 class PoolIndex:
     """The pools that give, filed by what they ask for."""
 
-    __slots__ = ("_anchored", "_anchors", "_defaults", "_fallback", "_keys", "_memo", "_names")
+    __slots__ = ("_anchored", "_anchors", "_defaults", "_fallback", "_keys", "_memo", "_names", "label_pools")
 
     def __init__(self) -> None:
+        self.label_pools = LabelPools()
+        """Those of the pools that ask for labels."""
         self._defaults: dict[Part, list[Pool]] = {}
         """By what they give, each list in order."""
         self._anchored: dict[_Anchor, dict[str, Pool]] = {}
@@ -68,6 +71,7 @@ class PoolIndex:
         self._anchors[pool.name] = self._choose_anchors(pool)
         for anchor in self._anchors[pool.name]:
             self._anchored.setdefault(anchor, {})[pool.name] = pool
+        self.label_pools.add(pool)
         self._memo, self._fallback = {}, None
 
     def remove(self, pool: Pool) -> None:
@@ -85,6 +89,7 @@ class PoolIndex:
             del self._anchored[anchor][pool.name]
             if not self._anchored[anchor]:
                 del self._anchored[anchor]
+        self.label_pools.remove(pool)
         self._memo, self._fallback = {}, None
 
     def offers(self, name: str, labels: Mapping[str, str]) -> tuple[Offer, ...]:

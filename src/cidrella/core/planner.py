@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from cidrella.core.index import PoolIndex
     from cidrella.core.offer import Gift, Offer
     from cidrella.core.pool import Pool
+    from cidrella.core.prefix import Family
     from cidrella.core.space import AddressSpace
 
 _NAMED = 5
@@ -50,6 +51,22 @@ class Planner:
         if gift is None:
             return _waiting(node.name, offers)
         return Decision(node.name, Outcome.WAITING, (), (), Reason.NONE, "", tried)
+
+    def awaited_pool(self, node: Node) -> Pool | None:
+        """A pool that could give to a node if labels were set that the node lacks (N10). O(labels) nearly always."""
+        epoch = self._epoch()
+        for part in self._index.label_pools.parts:
+            if part is None or self._is_completed(part, node, epoch):
+                pool = self._index.label_pools.first_unmatched(part, node.name, node.labels, epoch)
+                if pool is not None:
+                    return pool
+        return None
+
+    def _is_completed(self, part: Family, node: Node, epoch: int) -> bool:
+        """Whether a block of this family would do: no pool matches for the other one, or one has room (K3)."""
+        lanes = [lane for offer in self._index.offers(node.name, node.labels) for lane in offer.lanes]
+        others = [lane for lane in lanes if lane.pools[0].part not in {None, part}]
+        return not others or any(lane.first_open(epoch) is not None for lane in others)
 
     def decide_many(self, nodes: Sequence[Node]) -> list[Decision]:
         """The same decisions as one call for each node, in order. Neighbours that are alike are served together."""
@@ -90,12 +107,16 @@ class Planner:
 
     def _first_open(self, offers: tuple[Offer, ...]) -> tuple[Gift | None, int]:
         """What the first offer that can give gives, and how many pools were looked at for it."""
-        epoch = sum([space.reopened for space in self._spaces])
+        epoch = self._epoch()
         for offer in offers:
             gift = offer.open(epoch)
             if gift is not None:
                 return gift, offer.tried()
         return None, 0
+
+    def _epoch(self) -> int:
+        """How often a full range got room."""
+        return sum([space.reopened for space in self._spaces])
 
 
 def _waiting(name: str, offers: tuple[Offer, ...]) -> Decision:

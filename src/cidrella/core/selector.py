@@ -31,6 +31,11 @@ class Operator(Enum):
     GT = "Gt"
     LT = "Lt"
 
+    @property
+    def asks_for_presence(self) -> bool:
+        """Whether only a label that is there can meet it."""
+        return self not in {Operator.NOT_IN, Operator.DOES_NOT_EXIST}
+
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
@@ -91,6 +96,15 @@ class Term:
         """Whether a node meets all of it, and there is something to meet."""
         return len(self) > 0 and next(self.unmet(name, labels), None) is None
 
+    def lacks_labels(self, name: str, labels: Mapping[str, str]) -> bool:
+        """Whether a node does not match it only because of labels that it asks for, and that may be set later (N10)."""
+        unmet = [each for each in self.expressions if not each.met_by(labels)]
+        return (
+            bool(unmet)
+            and all(each.operator.asks_for_presence for each in unmet)
+            and all(each.met_by({NAME_FIELD: name}) for each in self.fields)
+        )
+
     def __str__(self) -> str:
         return " and ".join(sorted(map(str, (*self.expressions, *self.fields))))
 
@@ -104,6 +118,10 @@ class Selector:
     def matched(self, name: str, labels: Mapping[str, str]) -> int | None:
         """The number of requirements in the largest term that matches a node (S3), or None if none does."""
         return max((len(term) for term in self.terms if term.matches(name, labels)), default=None)
+
+    def lacks_labels(self, name: str, labels: Mapping[str, str]) -> bool:
+        """Whether it does not match a node, and labels that the node lacks could make it match (N10)."""
+        return any(term.lacks_labels(name, labels) for term in self.terms) and self.matched(name, labels) is None
 
     def __str__(self) -> str:
         """The canonical text: two selectors that differ only in the order of things read the same."""

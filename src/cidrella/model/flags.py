@@ -41,6 +41,8 @@ _GATES: Final[Mapping[str, bool]] = {_MULTI_GATE: True, _BAND_GATE: True}
 """Every known feature gate and its default (F7, B11)."""
 
 _SERVICE_RANGE: Final = "--service-cluster-ip-range"
+CLOUD_PROVIDER_WAIT: Final = 60.0
+"""Seconds for which a node waits for its cloud provider, if the flags do not say otherwise (N10)."""
 
 _TRUTHS: Final[Mapping[str, bool]] = {
     **dict.fromkeys(("1", "t", "T", "true", "True", "TRUE"), True),
@@ -76,8 +78,8 @@ class IpamFlags:
     """What is never given to a node (A7)."""
     allocate: bool = True
     """Whether nodes are given blocks at all (F8)."""
-    wait_for_labels: bool = True
-    """Whether nodes wait that a cloud provider has yet to initialise (N10)."""
+    cloud_provider_wait: float = CLOUD_PROVIDER_WAIT
+    """Seconds for which a node may wait that its cloud provider has not initialised; 0: none waits (N10)."""
     warnings: tuple[str, ...] = ()
     """What was read in another way than it was written, for whoever called to tell."""
 
@@ -110,6 +112,7 @@ def read_ipam_flags(  # noqa: PLR0913 - as many parameters as there are flags
     cidr_allocator_type: str = AllocatorType.MULTI.value,
     feature_gates: str = "",
     wait_for_cloud_provider: bool = True,
+    wait_for_cloud_provider_timeout: float = CLOUD_PROVIDER_WAIT,
 ) -> IpamFlags:
     """What flags of these names and values say. A mask of 0 is one not given. Raises `FlagError` (F2, F7)."""
     allocator = _allocator(cidr_allocator_type, _gates(feature_gates))
@@ -129,7 +132,9 @@ def read_ipam_flags(  # noqa: PLR0913 - as many parameters as there are flags
         ranges=tuple(PoolRange(each, masks.length(each, allocator)) for each in ranges),
         service_ranges=tuple(_ranges(_SERVICE_RANGE, service_cluster_ip_range, warnings)),
         allocate=allocate_node_cidrs,
-        wait_for_labels=wait_for_cloud_provider,
+        cloud_provider_wait=(
+            wait_for_cloud_provider_timeout if wait_for_cloud_provider and allocator is AllocatorType.MULTI else 0.0
+        ),
         warnings=tuple(warnings),
     )
 
