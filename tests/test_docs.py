@@ -201,7 +201,7 @@ def flag_tables(settings: Iterable[Setting]) -> Iterator[str]:
 def exposed() -> dict[str, str]:
     """Every metric that the controller and the webhook expose, by the name of its series, with its type."""
     metrics = Metrics()
-    metrics.attach(Cluster(), dict.fromkeys(GAUGES, lambda: 0.0), lambda: dict.fromkeys(NoCidrReason, (0, 0)))
+    metrics.attach(Cluster(), dict.fromkeys(GAUGES, lambda: 0.0), dict)
     ServiceMetrics(metrics.registry, tuple)
     WebSeries(metrics.registry)
     families = metrics.registry.collect()
