@@ -58,7 +58,7 @@ def test_pod_cidrs_as_older_servers_took_them(proxy: FaultProxy, site: Site) -> 
         node["spec"].update(podCIDR=cidrs[0], podCIDRs=cidrs)
     # The API server of today would not store such nodes: they are shown in lists.
     proxy.add(answer(200, json.dumps(listed)), method="GET", path=r"^/api/v1/nodes\?.*limit=")
-    site.replica(kubeconfig=_through(proxy, site)).start()
+    site.replica(kubeconfig=through(proxy, site)).start()
     assert "10.1.0/24" in site.wait_event("CIDRInvalid", "odd")["note"]
     site.create_node("even")
     assert site.wait_served("even") == {"even": ["10.1.1.0/24", "fd00:1::100/120"]}
@@ -68,7 +68,7 @@ def test_pod_cidrs_as_older_servers_took_them(proxy: FaultProxy, site: Site) -> 
 def test_writes_with_unknown_outcome(proxy: FaultProxy, site: Site) -> None:
     """N9, N1: lost replies, late replies, 500s and lost requests never give a node two blocks, and leak none."""
     site.create_pool("pods", ipv4="10.1.0.0/18")
-    replica = site.replica("--api-timeout=1s", kubeconfig=_through(proxy, site)).start()
+    replica = site.replica("--api-timeout=1s", kubeconfig=through(proxy, site)).start()
     one = r"^/api/v1/nodes/one-"
     faults = {
         "swallowed": swallow(),
@@ -104,7 +104,7 @@ def test_writes_that_land_late(proxy: FaultProxy, site: Site) -> None:
     """N9, N3, N8: a write that lands after it was given up, refused, or its node replaced never makes a duplicate."""
     site.create_pool("pods", ipv4="10.1.0.0/22", labels={"pool": "a"})
     site.create_pool("other", ipv4="10.2.0.0/22", labels={"pool": "b"})
-    site.replica("--api-timeout=1s", kubeconfig=_through(proxy, site)).start()
+    site.replica("--api-timeout=1s", kubeconfig=through(proxy, site)).start()
     # Given up by the client, then definitely refused twice: the first may land all the same, and does.
     late, again, taken = Event(), Event(), Event()
     proxy.add(hold(late), method="PATCH", path=r"/nodes/late\b", nth=1)
@@ -146,8 +146,8 @@ def test_pool_deleted_under_a_write(proxy: FaultProxy, site: Site) -> None:
     """P2, P3, N9: a deleted pool stays while a write with its block is under way, and goes when that is refused."""
     site.create_pool("lands", ipv4="10.5.0.0/24", labels={"pool": "a"})
     site.create_pool("refused", ipv4="10.6.0.0/24", labels={"pool": "b"})
-    with _closed_to_writes(site, "refused"):
-        site.replica(kubeconfig=_through(proxy, site)).start()
+    with closed_to_writes(site, "refused"):
+        site.replica(kubeconfig=through(proxy, site)).start()
         eventually(lambda: all(each["metadata"].get("finalizers") for each in site.admin.items(POOLS)))
         proxy.add(delay(0.7), method="PATCH", path=r"/nodes/lands\b")
         proxy.add(delay(3), method="PATCH", path=r"/nodes/refused\b")  # when all is quiet, and nothing else tells of it
@@ -168,7 +168,7 @@ def test_pool_deleted_under_a_write(proxy: FaultProxy, site: Site) -> None:
 def test_pool_that_cannot_be_guarded(proxy: FaultProxy, site: Site) -> None:
     """P1, S6: a pool whose finalizer the API does not take gives nothing and holds up nobody; it gives when it does."""
     refusing = proxy.add(_forbidden(), method="PATCH", path="/clustercidrs/unguarded$")
-    site.replica(kubeconfig=_through(proxy, site)).start()
+    site.replica(kubeconfig=through(proxy, site)).start()
     site.create_pool("unguarded", ipv4="10.1.0.0/16", labels={"pool": "unguarded"})
     site.create_pool("guarded", ipv4="10.2.0.0/16")
     site.create_node("elsewhere", {"pool": "unguarded"})
@@ -182,7 +182,7 @@ def test_pool_that_cannot_be_guarded(proxy: FaultProxy, site: Site) -> None:
 
 
 @contextmanager
-def _closed_to_writes(site: Site, name: str) -> Iterator[None]:
+def closed_to_writes(site: Site, name: str) -> Iterator[None]:
     """A node of that name cannot be given podCIDRs: a policy of the cluster says so."""
     group = "/apis/admissionregistration.k8s.io/v1"
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["nodes"]}
@@ -228,7 +228,7 @@ def _at_rest(site: Site, pool: str, free: int) -> None:
     eventually(is_so, explain=lambda: f"{pool}: {found}, wanted {free} free")
 
 
-def _through(proxy: FaultProxy, site: Site) -> Path:
+def through(proxy: FaultProxy, site: Site) -> Path:
     """A kubeconfig for the controller's account whose requests take the way through a proxy."""
     path = site.directory / "through-proxy.kubeconfig"
     user = {"token": account_token(site.cluster, ACCOUNT)}
@@ -237,4 +237,5 @@ def _through(proxy: FaultProxy, site: Site) -> Path:
 
 
 def _forbidden() -> Fault:
-    return answer(403, json.dumps({"kind": "Status", "code": 403, "reason": "Forbidden", "message": "not today"}))
+    status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 403, "reason": "Forbidden"}
+    return answer(403, json.dumps({**status, "message": "not today"}))
