@@ -80,8 +80,7 @@ def show(office: Office, name: str, fake: FakeClient) -> None:
 def test_good_nodes_are_served_beside_bad_ones(error: KubeError | None, bad: int, lease: bool) -> None:
     """N4, promise 6: once bad nodes were tried, however many there are, good nodes are served.
 
-    With a PATCH that hangs, a handful of bad nodes is enough to take every slot in first attempts, which lasts as long
-    as they hang; so there the bad ones were inherited.
+    Those whose PATCH hangs were inherited: so many first attempts would take their time.
     """
 
     async def scenario() -> None:
@@ -107,6 +106,23 @@ def test_good_nodes_are_served_beside_bad_ones(error: KubeError | None, bad: int
             assert sum(some for some, _ in counts.values()) == bad
             if error is not REFUSED and lease:
                 assert len(decode(office.intents.text() or "")) == bad
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("lease", [True, False])
+def test_first_attempts_that_hang_leave_their_slots(lease: bool) -> None:
+    """N4, promise 6: new nodes whose PATCH hangs, more than there are slots, do not keep others waiting so long."""
+
+    async def scenario() -> None:
+        async with serving(None, lease=lease) as (office, fake):
+            for each in nodes(30, name="bad"):
+                office.see(each)
+            for each in nodes(50, name="good"):
+                office.see(each)
+            await until(lambda: len(names_sent(fake)) == 80)
+            assert office.limit.in_flight == 30
+        await until(lambda: office.limit.in_flight == 0)
 
     asyncio.run(scenario())
 

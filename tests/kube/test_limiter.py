@@ -216,3 +216,38 @@ def test_stops_growing_where_more_only_wait_in_line() -> None:
     for _ in range(500):  # it has become as slow as it is now for good, or others use it as well
         one_round(limit, clock, seconds=0.2)
     assert limit.limit >= LEAST
+
+
+def test_writes_that_hang_are_excused_while_others_are_answered() -> None:
+    """A write that hangs leaves its slot to others, up to a number, and counts again when it ends."""
+
+    async def scenario() -> None:
+        clock = Clock()
+        limit = limit_on(clock)
+        one_round(limit, clock)
+        hanging = []
+        for _ in range(CAP):
+            hanging.append(limit.began())
+            assert limit.excuse()
+        assert await limit.wait() == limit.limit
+        assert limit.in_flight == CAP
+        limit.began()
+        assert not limit.excuse()
+        assert await limit.wait() == limit.limit - 1
+        for began in hanging:
+            limit.readmit()
+            limit.ended(began, NoAnswerError("gone"))
+        assert limit.in_flight == 1
+        assert limit.limit == LEAST
+
+    asyncio.run(scenario())
+
+
+def test_a_slow_server_excuses_nothing() -> None:
+    """Where answers take longer than the target, a write that takes long is no exception, and keeps its slot."""
+    clock = Clock()
+    limit = limit_on(clock)
+    one_round(limit, clock, seconds=1.5)
+    limit.began()
+    assert not limit.excuse()
+    assert limit.in_flight == 1

@@ -10,7 +10,8 @@ Theory of operation:
 - The Lease has room for so many. What it has already is sent again whether or not there is room for more. Entries whose
   outcome is unknown take no room from new ones.
 - First attempts, inherited writes and retries each have a share of the writes in flight (`SendQueue`), so that nodes
-  whose PATCH fails or hangs keep no other node waiting. Nodes that were refused have a share of the record, too.
+  whose PATCH fails or hangs keep no other node waiting; a first attempt that hangs is excused. Nodes that were refused
+  have a share of the record, too.
 - A reservation ends in one of these ways, and no other: the watch shows the node with podCIDRs, ours or others' (N3);
   the node is gone (N8); it was never sent, or every PATCH that carried it was definitely refused (N9); this process
   leads, perhaps again, and it could not be given any more: then it is held instead (`intents.take_over`).
@@ -25,6 +26,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
+from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from itertools import chain
@@ -40,6 +42,7 @@ from cidrella.controller.send_queue import Attempt, SendQueue
 from cidrella.core.decision import Outcome, Reason
 from cidrella.kube.client import METADATA_ONLY, STRATEGIC_PATCH, Receipt
 from cidrella.kube.errors import ApiError, KubeError
+from cidrella.kube.limiter import OVERDUE
 from cidrella.kube.queue import WorkQueue
 from cidrella.model.objects import NODES_PATH, POOL_ANNOTATION
 from cidrella.model.reading import read_node
@@ -72,6 +75,17 @@ _LOOK = 0.5
 """Seconds between two looks at the room in the record: a safety net, for an entry that ends wakes who waits."""
 _TELL_FAILURES = 3
 """PATCHes of unknown outcome in a row after which an event tells of it: one or two happen, and mend themselves."""
+
+
+@dataclass(slots=True)
+class _Flight:
+    """A PATCH that is under way."""
+
+    attempt: Attempt
+    began: float
+    timer: asyncio.TimerHandle | None = None
+    excused: bool = False
+    """Whether it hangs, and counts no longer towards the writes in flight."""
 
 
 class Allocation:
@@ -424,15 +438,31 @@ class Allocation:
             self.queue.retry(node.name)
 
     def _send(self, node: Node, decision: Decision, attempt: Attempt) -> None:
-        write = asyncio.get_running_loop().create_task(self._write(node, decision))
+        loop = asyncio.get_running_loop()
+        write = loop.create_task(self._write(node, decision))
         self._writes[node.name] = write
+        flight = _Flight(attempt, self._limit.began())
+        if attempt is Attempt.FIRST:
+            flight.timer = loop.call_later(OVERDUE, self._excuse, flight)
         # Not by the task itself, which does not even begin if it is cancelled at once.
-        write.add_done_callback(partial(self._came_home, node, attempt, self._limit.began()))
+        write.add_done_callback(partial(self._came_home, node, flight))
 
-    def _came_home(self, node: Node, attempt: Attempt, began: float, write: asyncio.Task[KubeError | None]) -> None:
+    def _excuse(self, flight: _Flight) -> None:
+        """A first attempt hangs: if others are answered, it does not keep them waiting."""
+        if self._limit.excuse():
+            flight.excused = True
+            self._outbox.ended(flight.attempt)
+            self._sendable.set()
+
+    def _came_home(self, node: Node, flight: _Flight, write: asyncio.Task[KubeError | None]) -> None:
         """A write has ended, one way or another: the name is out of hand."""
         del self._writes[node.name]
-        self._outbox.ended(attempt)
+        if flight.timer is not None:
+            flight.timer.cancel()
+        if flight.excused:
+            self._limit.readmit()
+        else:
+            self._outbox.ended(flight.attempt)
         self._sendable.set()
         failure: KubeError | None = None
         if write.cancelled():
@@ -443,7 +473,7 @@ class Allocation:
                 self._fail(error)
             else:
                 failure = write.result()
-            self._limit.ended(began, failure, first=attempt is Attempt.FIRST)
+            self._limit.ended(flight.began, failure, first=flight.attempt is Attempt.FIRST)
         self.queue.done(node.name)
 
     async def _write(self, node: Node, decision: Decision) -> KubeError | None:

@@ -20,6 +20,9 @@ No definite answer is no answer, a 5xx, a reply that is none, or a 429 of an adm
 attempts as the limit was when the round began. Where all of them fail, the server is in trouble, and the limit is
 halved. Where few do, the trouble is of these objects, such as an admission webhook that hangs for them, and the limit
 stays nearly as it is. A write that failed before says nothing new of the server when it fails again.
+
+A write that hangs while others are answered in time takes nothing of the server, and would keep others waiting for as
+long as it hangs: after `OVERDUE` seconds it may be excused, and counts no longer towards the limit. At most `CAP` are.
 """
 
 from __future__ import annotations
@@ -42,6 +45,8 @@ CAP: Final = 32
 """Requests in flight. More than a server can work on at a time only wait there instead of here."""
 TARGET: Final = 0.5
 """Seconds for an answer. A server with nothing else to do takes a hundredth of that."""
+OVERDUE: Final = 1.0
+"""Seconds after which a write that has no answer may be excused, while others are answered well."""
 _TOO_MANY: Final = 429
 _PAUSE: Final = 1.0
 """Seconds, for a 429 that names none: what Kubernetes names mostly."""
@@ -84,6 +89,7 @@ class AdaptiveLimit:
         self._round = self._round_left = self.limit
         self._round_failed = 0
         self._in_flight = 0
+        self._excused = 0
         self._latency = 0.0
         self._quickest = float("inf")
         self._answered_at = clock()
@@ -98,8 +104,8 @@ class AdaptiveLimit:
 
     @property
     def in_flight(self) -> int:
-        """How many are."""
-        return self._in_flight
+        """How many are, those that are excused included."""
+        return self._in_flight + self._excused
 
     @property
     def latency(self) -> float:
@@ -122,6 +128,20 @@ class AdaptiveLimit:
         """Something is being sent; the time, for `ended`."""
         self._in_flight += 1
         return self._clock()
+
+    def excuse(self) -> bool:
+        """Whether a write that is overdue counts no longer: then `readmit` it before it is said to have ended."""
+        if self._excused >= self._cap or self._latency > self._target:
+            return False
+        self._in_flight -= 1
+        self._excused += 1
+        self._changed.set()
+        return True
+
+    def readmit(self) -> None:
+        """Undo `excuse`."""
+        self._excused -= 1
+        self._in_flight += 1
 
     def abandoned(self) -> None:
         """Nobody waits for its answer any more, which says nothing of the server."""
