@@ -12,19 +12,23 @@ from typing import TYPE_CHECKING, Final
 
 from tests.chaos import schedule as plan
 from tests.chaos.manifests import HELD_BACK, collection_of, node_manifest, pod_cidrs, pool_manifest, pool_path
-from tests.chaos.schedule import Kind, Target, Trouble
+from tests.chaos.schedule import Kind, Reply, Target, Trouble
 from tests.real.behind import NODE_PATCH
 from tests.testenv.faults import (
+    answer_then_forward,
     cut,
     delay,
     delay_reply,
     gone,
     gone_event,
+    html,
+    plain_text,
     reset,
     server_error,
     stall_watch,
     swallow,
     too_many_requests,
+    too_many_requests_status,
 )
 from tests.testenv.nodes import NODES
 
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
     from tests.chaos.recorder import Recorder
     from tests.chaos.schedule import Schedule, Step
     from tests.chaos.world import World
+    from tests.testenv import faults
     from tests.testenv.fault_script import Rule
     from tests.testenv.proxy import FaultProxy
 
@@ -50,11 +55,14 @@ _WIRE_SECONDS: Final = 10.0
 """How long a fault waits until something is on the wire."""
 _GATHER_SECONDS: Final = 0.3
 _SLOW_SECONDS: Final = 1.0
+_OTHERS_SECONDS: Final = 2.0
+"""How long a leader's writes that are no PATCHes of nodes are answered early."""
 _ROLL_SECONDS: Final = 15.0
 """How long the next replica waits until the one before it is ready again."""
 _POLL: Final = 0.02
 _WATCH: Final = r"[?&]watch="
 _WRITES: Final = "PATCH|POST|PUT"
+_NO_NODE: Final = rf"^(?!{NODES}/)"
 
 
 class Actor:
@@ -201,12 +209,12 @@ class Actor:
                 kind = self._pause(fault)
             case plan.Kill():
                 kind = self._kill(fault)
+            case plan.AnswerEarly():
+                kind = self._answer_early(fault)
             case plan.Terminate():
                 kind = self._terminate(fault)
-            case plan.RestartServer(down=down):
-                kind = self._rebuild(Kind.SERVER, down)
-            case plan.RestartEtcd(down=down, gracefully=gracefully):
-                kind = self._rebuild(Kind.ETCD, down, gracefully=gracefully)
+            case plan.RestartServer() | plan.RestartEtcd():
+                kind = self._rebuild(fault)
             case plan.Disturb():
                 kind = self._disturb(fault)
             case plan.Surge():
@@ -263,6 +271,24 @@ class Actor:
             self._recorder.fault(kind, begin, time.time(), member.name)
             return kind
 
+    def _answer_early(self, fault: plan.AnswerEarly) -> Kind | None:
+        """Others come for the blocks of nodes whose PATCHes were answered, and arrive later; then other writes are."""
+        with self._seized(Target.LEADER) as leader:
+            if leader is None:
+                return None
+            begin = time.time()
+            with self._holding(leader, fault) as contested:
+                answered = contested is not None and contested.hits > 0
+            self._overtake(fault.contest)
+            others = leader.proxy.add(_late(fault), method=_WRITES, path=_NO_NODE, probability=fault.probability)
+            time.sleep(_OTHERS_SECONDS)
+            leader.proxy.remove(others)
+            end = time.time() + fault.held
+            self._recorder.fault(Kind.ANSWERED, begin, end, leader.name)
+            with self._lock:
+                self._held_until = max(self._held_until, end)
+            return Kind.ANSWERED if answered else None
+
     def _terminate(self, fault: plan.Terminate) -> Kind | None:
         with self._seized(fault.target) as member:
             if member is None:
@@ -273,11 +299,13 @@ class Actor:
             self._recorder.fault(Kind.TERMINATE, begin, time.time(), member.name)
             return Kind.TERMINATE
 
-    def _rebuild(self, kind: Kind, down: float, *, gracefully: bool = False) -> Kind:
+    def _rebuild(self, fault: plan.RestartServer | plan.RestartEtcd) -> Kind:
+        kind = plan.kind_of(fault)
         cluster = self._world.cluster
         begin = time.time()
         process = cluster.apiserver if kind is Kind.SERVER else cluster.etcd
-        self._world.rebuild(process, down, gracefully=gracefully)
+        gracefully = isinstance(fault, plan.RestartEtcd) and fault.gracefully
+        self._world.rebuild(process, fault.down, gracefully=gracefully)
         self._recorder.fault(kind, begin, time.time())
         return kind
 
@@ -350,13 +378,13 @@ class Actor:
         return None
 
     @contextmanager
-    def _holding(self, member: Member, fault: plan.PauseLeader | plan.Kill) -> Iterator[Rule | None]:
+    def _holding(self, member: Member, fault: plan.PauseLeader | plan.Kill | plan.AnswerEarly) -> Iterator[Rule | None]:
         """Let a replica's PATCHes of nodes be late, have it send some, and go on when some are on the wire."""
         if not fault.held:
             yield None
             return
         begin = time.time()
-        late = delay(fault.held, even_if_gone=True)
+        late = _late(fault)
         names = [node.name for node in fault.contest.wanting]
         contested = member.proxy.add(late, method="PATCH", path=rf"{NODE_PATCH}({'|'.join(names)})\b")
         rules = [contested]
@@ -385,12 +413,21 @@ class Actor:
         return hits > 0
 
 
+def _late(fault: plan.PauseLeader | plan.Kill | plan.AnswerEarly) -> faults.Fault:
+    """What makes a replica's writes arrive late."""
+    if isinstance(fault, plan.AnswerEarly):
+        return answer_then_forward(_REPLIES[fault.reply], fault.held)
+    return delay(fault.held, even_if_gone=True)
+
+
 def _rules(proxy: FaultProxy, fault: plan.Disturb) -> list[Rule]:
     """Add what a trouble is made of to a proxy."""
     part = fault.probability
     match fault.trouble:
         case Trouble.CUT:
             return [proxy.add(how, probability=part / 2) for how in (cut(), reset())]
+        case Trouble.TOO_MANY:
+            return [proxy.add(how, probability=part / 2) for how in (too_many_requests(), too_many_requests_status())]
         case Trouble.LOST:
             return [proxy.add(swallow(), method=_WRITES, probability=part)]
         case Trouble.STALL:
@@ -401,8 +438,16 @@ def _rules(proxy: FaultProxy, fault: plan.Disturb) -> list[Rule]:
             return [proxy.add(_ANSWERS[fault.trouble], probability=part)]
 
 
+_REPLIES: Final = {
+    Reply.TIMEOUT: html(408),
+    Reply.NOT_FOUND: html(404),
+    Reply.CONFLICT: html(409),
+    Reply.UNAUTHORIZED: html(401),
+    Reply.BAD_GATEWAY: html(502),
+    Reply.GATEWAY_TIMEOUT: plain_text(504),
+    Reply.TOO_MANY: too_many_requests(),
+}
 _ANSWERS: Final = {
-    Trouble.TOO_MANY: too_many_requests(),
     Trouble.ERRORS: server_error(),
     Trouble.SLOW: delay_reply(_SLOW_SECONDS),
     Trouble.GONE: gone(),

@@ -53,6 +53,18 @@ class Trouble(StrEnum):
     GONE_EVENT = "410-event"
 
 
+class Reply(StrEnum):
+    """What an intermediary answers to a write that it forwards later."""
+
+    TIMEOUT = "408-html"
+    NOT_FOUND = "404-html"
+    CONFLICT = "409-html"
+    UNAUTHORIZED = "401-html"
+    BAD_GATEWAY = "502-html"
+    GATEWAY_TIMEOUT = "504-text"
+    TOO_MANY = "429-text"
+
+
 @dataclass(frozen=True, slots=True)
 class Pool:
     """A ClusterCIDR, or with `config` a ClusterCIDRConfig, which has one of both ranges. `bits` are those of hosts."""
@@ -173,6 +185,19 @@ class Kill(Step):
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerEarly(Step):
+    """Something before the API server answers the leader's writes itself, and forwards them `held` seconds later.
+
+    PATCHes of nodes meet it, and are contested as above; a part of the other writes meets it as well.
+    """
+
+    reply: Reply
+    held: float
+    probability: float
+    contest: Contest
+
+
+@dataclass(frozen=True, slots=True)
 class Terminate(Step):
     """A replica is told to end, and comes back."""
 
@@ -228,8 +253,10 @@ class ThirdParty(Step):
     meddlings: tuple[Meddling, ...]
 
 
-Fault: TypeAlias = PauseLeader | Kill | Terminate | RestartServer | RestartEtcd | Disturb | Surge | ThirdParty
-FAULTS: Final = (PauseLeader, Kill, Terminate, RestartServer, RestartEtcd, Disturb, Surge, ThirdParty)
+Fault: TypeAlias = (
+    PauseLeader | Kill | AnswerEarly | Terminate | RestartServer | RestartEtcd | Disturb | Surge | ThirdParty
+)
+FAULTS: Final = (PauseLeader, Kill, AnswerEarly, Terminate, RestartServer, RestartEtcd, Disturb, Surge, ThirdParty)
 
 
 class Kind(StrEnum):
@@ -239,6 +266,7 @@ class Kind(StrEnum):
     PAUSE_ON_THE_WIRE = "pause-on-the-wire"
     KILL = "kill"
     KILL_ON_THE_WIRE = "kill-on-the-wire"
+    ANSWERED = "answered-then-forwarded"
     TERMINATE = "terminate"
     SERVER = "apiserver-killed"
     ETCD = "etcd-restarted"
@@ -309,6 +337,7 @@ def kind_of(fault: Fault) -> Kind:
 
 
 _KINDS: Final[dict[type[Step], Kind]] = {
+    AnswerEarly: Kind.ANSWERED,
     Terminate: Kind.TERMINATE,
     RestartServer: Kind.SERVER,
     RestartEtcd: Kind.ETCD,
@@ -415,17 +444,10 @@ class _Drawer:
         match kind:
             case Kind.PAUSE:
                 yield PauseLeader(at, draws.uniform(4.0, 7.0))
-            case Kind.PAUSE_ON_THE_WIRE:
-                seconds = draws.uniform(4.5, 7.0)
-                contest, around = self._contest(draws, number, at)
-                yield from around
-                yield PauseLeader(at, seconds, seconds + draws.uniform(0.5, 2.0), contest)
+            case Kind.PAUSE_ON_THE_WIRE | Kind.KILL_ON_THE_WIRE | Kind.ANSWERED:
+                yield from self._contested(draws, kind, number, at)
             case Kind.KILL:
                 yield Kill(at, draws.choice((Target.LEADER, Target.STANDBY)), draws.uniform(0.2, 5.0))
-            case Kind.KILL_ON_THE_WIRE:
-                contest, around = self._contest(draws, number, at)
-                yield from around
-                yield Kill(at, Target.LEADER, draws.uniform(0.2, 5.0), draws.uniform(5.0, 8.0), contest)
             case Kind.TERMINATE:
                 yield Terminate(at, draws.choice((Target.LEADER, Target.LEADER, Target.STANDBY)))
             case Kind.SERVER:
@@ -441,6 +463,19 @@ class _Drawer:
             case _:
                 trouble = Trouble(kind.value)
                 yield Disturb(at, trouble, draws.choice(tuple(Target)), draws.uniform(3, 7), draws.uniform(0.3, 0.9))
+
+    def _contested(self, draws: random.Random, kind: Kind, number: int, at: float) -> Iterator[Step]:
+        """A fault with writes on the wire, and all that is around it."""
+        contest, around = self._contest(draws, number, at)
+        yield from around
+        if kind is Kind.PAUSE_ON_THE_WIRE:
+            seconds = draws.uniform(4.5, 7.0)
+            yield PauseLeader(at, seconds, seconds + draws.uniform(0.5, 2.0), contest)
+        elif kind is Kind.KILL_ON_THE_WIRE:
+            yield Kill(at, Target.LEADER, draws.uniform(0.2, 5.0), draws.uniform(5.0, 8.0), contest)
+        else:
+            reply = draws.choice(tuple(Reply))
+            yield AnswerEarly(at, reply, draws.uniform(4.0, 7.0), draws.uniform(0.1, 0.4), contest)
 
     def _contest(self, draws: random.Random, number: int, at: float) -> tuple[Contest, list[Step]]:
         """A small pool, nodes that want all of its blocks or nearly so, rivals, and the steps around them."""

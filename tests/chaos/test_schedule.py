@@ -12,9 +12,11 @@ from tests.chaos.schedule import (
     AFTERMATH,
     LONGEST_LEASE,
     PAUSES,
+    AnswerEarly,
     CreateNode,
     Kind,
     PauseLeader,
+    Reply,
     Schedule,
     kind_of,
     make_schedule,
@@ -74,3 +76,14 @@ def test_a_pause_outlasts_the_lease() -> None:
                 contest = fault.contest
                 assert not fault.held or (fault.held > fault.seconds and contest.turned_away and contest.rivals)
                 assert {node.name for node in contest.wanting} >= set(contest.turned_away)
+
+
+def test_answered_writes_are_contested() -> None:
+    """What was answered before it arrived is wanted by others meanwhile; the seeds try every reply."""
+    faults = [fault for seed in range(1, 41) for fault in drawn(seed, WHOLE).faults]
+    answered = [fault for fault in faults if isinstance(fault, AnswerEarly)]
+    assert {fault.reply for fault in answered} == set(Reply)
+    for fault in answered:
+        assert fault.held >= 4.0
+        assert fault.contest.turned_away
+        assert fault.contest.rivals

@@ -63,9 +63,12 @@ FAULTS: list[tuple[Fault, type[KubeError], str, bool, float]] = [
     (faults.swallow(reset=True), NoAnswerError, "connection lost", True, 30.0),
     (faults.html(502), ApiError, "^502: <html>", True, 30.0),
     (faults.html(403), ApiError, "^403: <html>", True, 30.0),
+    (faults.answer_then_forward(faults.html(408), 0.1), ApiError, "^408: <html>", True, 30.0),
+    (faults.refused(403, "Forbidden", "not you"), ApiError, "^403 Forbidden: not you$", False, 30.0),
     (faults.html(200), MalformedReplyError, "not JSON but text/html", True, 30.0),
     (faults.server_error(), ApiError, "^500 InternalError: .*etcdserver", True, 30.0),
-    (faults.too_many_requests(4), ApiError, "^429 TooManyRequests: ", True, 30.0),
+    (faults.too_many_requests(4), ApiError, "^429: Too many requests, please try again later.$", True, 30.0),
+    (faults.too_many_requests_status(4), ApiError, "^429 TooManyRequests: ", True, 30.0),
     (faults.gone(), ApiError, "^410 Expired: ", False, 30.0),
     (HALF, MalformedReplyError, "not a dict", True, 30.0),
 ]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tests.real.behind import Behind
     from tests.real.site import Replica, Site
     from tests.testenv.client import Json
+    from tests.testenv.faults import Fault
 
 THRICE = range(1, 4)
 ODD_NODES: list[object] = [
@@ -114,7 +115,7 @@ def test_odd_streams(behind: Behind) -> None:
     for name in names:
         site.create_node(name)
     failure = {"kind": "Status", "status": "Failure", "code": 500, "reason": "InternalError", "message": "etcd left"}
-    odd = {
+    odd: dict[str, list[Fault]] = {
         NODES: [html(200), answer(200, events(("ERROR", failure))), answer(200, '{"type": "ADDED", "object": {"meta')],
         POOLS: [answer(200, "}\n[]\n"), answer(200, events(("ODD", failure))), cut_reply(mid_line=True)],
         SERVICE_CIDRS: [answer(200, events(("ERROR", "what?"))), answer(200, events(("DELETED", failure))), cut()],

@@ -15,7 +15,17 @@ from tests.real.behind import proxy_before
 from tests.real.conftest import KEPT_LOGS
 from tests.real.desks import RANGES, Registry, RunningDesk, desk_account, install
 from tests.real.site import eventually
-from tests.testenv.faults import cut, cut_reply, delay, reset, server_error, swallow, too_many_requests
+from tests.testenv.faults import (
+    answer_then_forward,
+    cut,
+    cut_reply,
+    delay,
+    html,
+    reset,
+    server_error,
+    swallow,
+    too_many_requests,
+)
 from tests.testenv.processes import Process
 
 if TYPE_CHECKING:
@@ -124,6 +134,8 @@ def _trouble(proxy: FaultProxy) -> list[Rule]:
         53: reset(),
         61: server_error(),
         73: too_many_requests(),
+        83: answer_then_forward(html(409), 0.3),
+        97: answer_then_forward(html(404), 0.3),
         350: delay(4.0, even_if_gone=True),  # seldom: one that meets it twice in a row is right to give up
     }
     reads = {71: cut(), 73: cut_reply(after_bytes=200), 79: server_error()}

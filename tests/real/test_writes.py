@@ -15,7 +15,22 @@ from tests.real.site import FINALIZER, POOLS, condition, eventually
 from tests.testenv.api import kubeconfig
 from tests.testenv.audit import assert_pod_cidrs_written_once, writes
 from tests.testenv.client import ApiError
-from tests.testenv.faults import answer, cut, cut_reply, delay, delay_reply, hold, html, reset, server_error, swallow
+from tests.testenv.faults import (
+    answer,
+    answer_then_forward,
+    cut,
+    cut_reply,
+    delay,
+    delay_reply,
+    hold,
+    html,
+    plain_text,
+    refused,
+    reset,
+    server_error,
+    swallow,
+    too_many_requests,
+)
 from tests.testenv.nodes import NODES, assert_no_overlap
 from tests.testenv.proxy import FaultProxy
 
@@ -142,6 +157,46 @@ def test_writes_that_land_late(proxy: FaultProxy, site: Site) -> None:
     _assert_written_once(site)
 
 
+def test_writes_that_are_answered_and_forwarded_later(proxy: FaultProxy, site: Site) -> None:
+    """A1, N9: a reply that is not the API server's frees nothing: the write that it answers may land afterwards.
+
+    For each kind of reply there is a pool of one block, and two nodes that want it.
+    """
+    replies = {
+        "408": html(408),
+        "404": html(404),
+        "409": html(409),
+        "401": html(401),
+        "502": html(502),
+        "504": plain_text(504),
+        "429": too_many_requests(),  # the last: it keeps other writes waiting
+    }
+    for number, name in enumerate(replies):
+        site.create_pool(name, ipv4=f"10.{number}.0.0/24", labels={"pool": name})
+    site.replica(kubeconfig=through(proxy, site)).start()
+    rules = [
+        proxy.add(answer_then_forward(reply, 4), method="PATCH", path=rf"/nodes/first-{name}\b")
+        for name, reply in replies.items()
+    ]
+    for name in replies:
+        site.create_node(f"first-{name}", {"pool": name})
+    eventually(lambda: all(rule.hits for rule in rules))
+    for name in replies:
+        site.create_node(f"second-{name}", {"pool": name})
+    given = site.wait_served(*(f"first-{name}" for name in replies))
+    assert_no_overlap(site.admin.items(NODES))
+    assert list(given.values()) == [[f"10.{number}.0.0/24"] for number in range(len(replies))]
+    for name in replies:
+        site.wait_event("CIDRNotAvailable", f"second-{name}")
+        assert site.blocks(f"second-{name}") == []
+    proxy.clear()
+    for name in replies:
+        site.admin.delete(f"{NODES}/first-{name}")
+    site.wait_served(*(f"second-{name}" for name in replies))
+    assert_no_overlap(site.admin.items(NODES))
+    _assert_written_once(site)
+
+
 def test_pool_deleted_under_a_write(proxy: FaultProxy, site: Site) -> None:
     """P2, P3, N9: a deleted pool stays while a write with its block is under way, and goes when that is refused."""
     site.create_pool("lands", ipv4="10.5.0.0/24", labels={"pool": "a"})
@@ -237,5 +292,4 @@ def through(proxy: FaultProxy, site: Site) -> Path:
 
 
 def _forbidden() -> Fault:
-    status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 403, "reason": "Forbidden"}
-    return answer(403, json.dumps({**status, "message": "not today"}))
+    return refused(403, "Forbidden", "not today")

@@ -9,6 +9,7 @@ the client meets, and what the API server.
 | `cut`, `reset` | gets nothing | loses the connection, with or without a reset |
 | `stall` | gets nothing | waits until it gives up |
 | `answer` and its kin | gets nothing | gets a reply that is not the API server's |
+| `answer_then_forward` | gets the request late | gets a reply that is not the API server's, at once |
 | `delay_reply` | gets the request | waits |
 | `cut_reply`, `stall_watch` | gets the request | gets the beginning of the reply |
 | `swallow` | gets the request and has replied | loses the connection, and cannot know |
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from threading import Event
 
 JSON: Final = "application/json"
+TEXT: Final = "text/plain; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,14 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerThenForward:
+    """See `answer_then_forward`."""
+
+    own: Answer
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class StallWatch:
     """See `stall_watch`."""
 
@@ -95,7 +105,9 @@ class Swallow:
     reset: bool
 
 
-Fault: TypeAlias = Delay | Hold | DelayReply | Cut | Stall | Answer | StallWatch | CutReply | Swallow
+Fault: TypeAlias = (
+    Delay | Hold | DelayReply | Cut | Stall | Answer | AnswerThenForward | StallWatch | CutReply | Swallow
+)
 
 
 def delay(seconds: float, *, even_if_gone: bool = False) -> Fault:
@@ -170,39 +182,64 @@ def swallow(*, reset: bool = False) -> Fault:
 
 def answer(
     status: int, body: bytes | str = b"", headers: Mapping[str, str] | None = None, content_type: str = JSON
-) -> Fault:
+) -> Answer:
     """Answer in place of the API server; forward nothing. The connection stays usable."""
     text = body.encode() if isinstance(body, str) else body
     own = {"Content-Type": content_type, "Content-Length": str(len(text))}
     return Answer(status, tuple((own | dict(headers or {})).items()), text)
 
 
-def too_many_requests(retry_after: int = 1) -> Fault:
-    """Answer 429 as the API server does when it has too much to do, with the seconds to wait."""
-    message = "The server is currently unable to handle the request"
+def answer_then_forward(own: Answer, seconds: float) -> Fault:
+    """Answer in place of the API server at once, and forward the request after a while, even if the client has gone.
+
+    The API server's reply is discarded. The connection stays usable meanwhile.
+    """
+    _not_negative(seconds)
+    return AnswerThenForward(own, seconds)
+
+
+def too_many_requests(retry_after: int = 1) -> Answer:
+    """Answer 429 as kube-apiserver does when it has too much to do: plain text, with the seconds to wait."""
+    headers = {"Retry-After": str(retry_after), "X-Content-Type-Options": "nosniff"}
+    return answer(429, "Too many requests, please try again later.\n", headers, TEXT)
+
+
+def too_many_requests_status(retry_after: int = 1) -> Answer:
+    """Answer 429 as kube-apiserver does when an admission webhook denies a request with that code: with a `Status`."""
+    message = 'admission webhook "limit.example.com" denied the request: too many requests'
     body = _status(429, "TooManyRequests", message, {"retryAfterSeconds": retry_after})
     return answer(429, json.dumps(body), {"Retry-After": str(retry_after)})
 
 
-def server_error(message: str = "etcdserver: request timed out") -> Fault:
+def server_error(message: str = "etcdserver: request timed out") -> Answer:
     """Answer 500 as the API server does when something behind it fails."""
     return answer(500, json.dumps(_status(500, "InternalError", f"Internal error occurred: {message}")))
 
 
-def gone() -> Fault:
+def gone() -> Answer:
     """Answer 410 as the API server does to a list or watch from a version that it no longer has."""
     return answer(410, json.dumps(_expired()))
 
 
-def gone_event() -> Fault:
+def gone_event() -> Answer:
     """Answer a watch with 200 and one `ERROR` event that holds the 410: the form in which watches mostly meet it."""
     return answer(200, json.dumps({"type": "ERROR", "object": _expired()}) + "\n")
 
 
-def html(status: int = 502) -> Fault:
+def html(status: int = 502) -> Answer:
     """Answer with a page of HTML, as load balancers do that know nothing of Kubernetes."""
     page = f"<html><head><title>{status}</title></head><body><h1>{status}</h1></body></html>\n"
     return answer(status, page, content_type="text/html")
+
+
+def plain_text(status: int = 504) -> Answer:
+    """Answer with a line of plain text, as proxies do that have lost patience."""
+    return answer(status, f"{status}\n", content_type=TEXT)
+
+
+def refused(code: int, reason: str, message: str) -> Answer:
+    """Answer with a `Status`, as the API server does when it refuses."""
+    return answer(code, json.dumps(_status(code, reason, message)))
 
 
 def _expired() -> dict[str, object]:

@@ -4,6 +4,8 @@
   the other: also while idle, so that a client learns of an API server that went away as it would without the proxy.
 - Bodies are carried piece by piece in both directions at once. Only a request that waits for its fault (`delay`,
   `hold`, `swallow`) is read to its end before it goes on.
+- What is to be forwarded after the proxy has answered goes out on a connection of its own, also when the client has
+  gone by then. Only stopping the proxy keeps it from that.
 - A client that gives up in the middle takes the connection to the API server with it, so that its watch ends there.
 - Heads go through as they are. Only an offer to switch protocols (`Upgrade`) is dropped: the proxy speaks nothing else.
 """
@@ -16,7 +18,19 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import h11
 
-from tests.testenv.faults import Answer, Cut, CutReply, Delay, DelayReply, Fault, Hold, Stall, StallWatch, Swallow
+from tests.testenv.faults import (
+    Answer,
+    AnswerThenForward,
+    Cut,
+    CutReply,
+    Delay,
+    DelayReply,
+    Fault,
+    Hold,
+    Stall,
+    StallWatch,
+    Swallow,
+)
 from tests.testenv.proxy_allowance import allowance_of
 from tests.testenv.proxy_log import End, Log
 from tests.testenv.proxy_wire import LostError, Peer, Wire
@@ -61,9 +75,15 @@ class Conversation:
         self._upstream: Wire | None = None
         self._script = script
         self._log = log
+        self._late = asyncio.TaskGroup()
+        """Requests that are forwarded after they were answered."""
 
     async def run(self) -> None:
         """Serve the client until either side ends it. Leaves no connection open, also when cancelled."""
+        async with self._late:
+            await self._converse()
+
+    async def _converse(self) -> None:
         try:
             with contextlib.suppress(LostError):  # a client that does not like our certificate says so itself
                 await self._client.handshake()
@@ -130,9 +150,11 @@ class Conversation:
             case Stall():
                 await self._client.gone()
                 raise LostError(Peer.CLIENT)
-            case Answer():
-                await self._read_body()
-                return await self._send_own(request, fault)
+            case (Answer() as own) | AnswerThenForward(own):
+                body = await self._read_body()
+                if isinstance(fault, AnswerThenForward):
+                    self._late.create_task(self._forward_late(request, body, fault.seconds, place))
+                return await self._send_own(request, own)
             case Delay(seconds, even_if_gone):
                 body = await self._read_body()
                 waiting = asyncio.sleep(seconds)
@@ -155,6 +177,20 @@ class Conversation:
         has_body = own.body and request.method != b"HEAD" and own.status not in BODILESS
         await self._client.send(head, *[h11.Data(data=own.body)] * bool(has_body), h11.EndOfMessage())
         return End.COMPLETE
+
+    async def _forward_late(self, request: h11.Request, body: list[h11.Event], seconds: float, place: int) -> None:
+        """Send a request that was answered, and note the API server's status. An API server that is away gets none."""
+        await asyncio.sleep(seconds)
+        with contextlib.suppress(LostError):
+            upstream = await self._connect()
+            try:
+                await upstream.send(_head(request), *body)
+                while not isinstance(event := await upstream.receive(), h11.EndOfMessage):
+                    if isinstance(event, h11.Response):
+                        self._log.replied(place, event.status_code)
+            finally:
+                upstream.stream.abort()
+                await upstream.stream.closed()
 
     async def _pass_on(self, request: h11.Request, body: list[h11.Event], fault: Fault, place: int) -> End:
         """Send a request whose body is there already, and carry the reply back."""
@@ -179,8 +215,7 @@ class Conversation:
         """Connect to the API server if that is still to do, and send the request's head."""
         if not self._upstream:
             self._upstream = await self._connect()
-        headers = [(name, value) for name, value in request.headers.raw_items() if name.lower() != b"upgrade"]
-        await self._upstream.send(h11.Request(method=request.method, target=request.target, headers=headers))
+        await self._upstream.send(_head(request))
         return self._upstream
 
     async def _carry_request_until_gone(self, upstream: Wire) -> None:
@@ -270,3 +305,9 @@ class Conversation:
             self._upstream.stream.abort()
             await self._upstream.stream.closed()
             self._upstream = None
+
+
+def _head(request: h11.Request) -> h11.Request:
+    """Return the head as it goes to the API server."""
+    headers = [(name, value) for name, value in request.headers.raw_items() if name.lower() != b"upgrade"]
+    return h11.Request(method=request.method, target=request.target, headers=headers)

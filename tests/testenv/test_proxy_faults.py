@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.testenv import faults
-from tests.testenv.proxy_bench import Bench, bench_of
+from tests.testenv.ports import free_port
+from tests.testenv.proxy import FaultProxy
+from tests.testenv.proxy_bench import Bench, Clients, bench_of
 from tests.testenv.proxy_log import End
 from tests.testenv.standin import PATIENCE
 from tests.testenv.standin_certificates import Certificates, make_certificates
@@ -227,8 +229,16 @@ class TestOwnAnswers:
         assert client.getresponse().read() == b"/next"
 
     def test_too_many_requests(self, bench: Bench) -> None:
-        """429 comes with the seconds to wait, as a header and within a proper Status."""
+        """429 comes as kube-apiserver sends it: plain text, with the seconds to wait in a header."""
         bench.proxy.add(faults.too_many_requests(retry_after=7))
+        reply = bench.ask("/")
+        assert (reply.status, reply.getheader("Retry-After")) == (429, "7")
+        assert reply.getheader("Content-Type") == "text/plain; charset=utf-8"
+        assert reply.read() == b"Too many requests, please try again later.\n"
+
+    def test_too_many_requests_status(self, bench: Bench) -> None:
+        """429 of an admission webhook comes with the seconds to wait, as a header and within a proper Status."""
+        bench.proxy.add(faults.too_many_requests_status(retry_after=7))
         reply = bench.ask("/")
         assert (reply.status, reply.getheader("Retry-After")) == (429, "7")
         status = self.status_of(reply.read())
@@ -268,12 +278,104 @@ class TestOwnAnswers:
         assert (reply.status, reply.getheader("Content-Type")) == (503, "text/html")
         assert reply.read().startswith(b"<html>")
 
+    def test_plain_text(self, bench: Bench) -> None:
+        """A line of plain text comes with its type."""
+        bench.proxy.add(faults.plain_text(504))
+        reply = bench.ask("/")
+        assert (reply.status, reply.getheader("Content-Type")) == (504, "text/plain; charset=utf-8")
+        assert reply.read() == b"504\n"
+
+    def test_refused(self, bench: Bench) -> None:
+        """A refusal comes as a proper Status, with the code of the reply."""
+        bench.proxy.add(faults.refused(403, "Forbidden", "not today"))
+        reply = bench.ask("/")
+        status = self.status_of(reply.read())
+        assert (reply.status, status["code"], status["reason"], status["message"]) == (
+            403,
+            403,
+            "Forbidden",
+            "not today",
+        )
+
     @staticmethod
     def status_of(body: bytes) -> dict[str, object]:
         """Return a Status, having looked at what all of them have in common."""
         status: dict[str, object] = json.loads(body)
         assert (status["kind"], status["apiVersion"], status["status"]) == ("Status", "v1", "Failure")
         return status
+
+
+class TestAnswerThenForward:
+    """Replies that the API server never gave, to requests that it gets all the same, later."""
+
+    @pytest.mark.parametrize(
+        "own",
+        [
+            faults.html(408),
+            faults.html(404),
+            faults.html(401),
+            faults.html(502),
+            faults.plain_text(504),
+            faults.too_many_requests(),
+        ],
+        ids=lambda own: str(own.status),
+    )
+    def test_answered_before_it_arrives(self, bench: Bench, own: faults.Answer) -> None:
+        """The client has the whole reply of the script before the request arrives, unharmed and once."""
+        bench.proxy.add(faults.answer_then_forward(own, SHORT))
+        begin = time.monotonic()
+        reply = bench.ask("/echo", "PATCH", b"late" * 100_000)
+        assert (reply.status, reply.read()) == (own.status, own.body)
+        assert last(bench, End.COMPLETE).status is None
+        bench.proxy.wait_for(lambda entry: entry.status == 200)
+        assert time.monotonic() - begin >= SHORT * 0.9  # clocks are not that exact
+        assert [(seen.method, seen.body) for seen in bench.standin.seen] == [("PATCH", b"late" * 100_000)]
+
+    def test_the_connection_stays_usable(self, bench: Bench) -> None:
+        """What the client sends on the same connection meanwhile goes through, and first."""
+        bench.proxy.add(faults.answer_then_forward(faults.html(408), SHORT), nth=1)
+        client = bench.client()
+        for body, status in ((b"late", 408), (b"soon", 200)):
+            client.request("PATCH", "/echo", body)
+            reply = client.getresponse()
+            reply.read()
+            assert reply.status == status
+        bench.proxy.wait_for(lambda entry: entry.rule is not None and entry.status == 200)
+        assert [seen.body for seen in bench.standin.seen] == [b"soon", b"late"]
+
+    def test_even_if_gone(self, bench: Bench) -> None:
+        """The request arrives although its client has the reply and has gone, or has lost its connection."""
+        bench.proxy.add(faults.answer_then_forward(faults.html(408), SHORT))
+        for lose in (False, True):
+            client = bench.client()
+            client.request("PATCH", "/echo", b"late")
+            assert client.getresponse().status == 408
+            if lose:
+                bench.proxy.lose_connections()
+            client.close()
+        bench.proxy.wait_for(lambda entry: entry.status == 200, count=2)
+        assert [seen.body for seen in bench.standin.seen] == [b"late"] * 2
+
+    def test_stopped_before_it_is_forwarded(self, bench: Bench) -> None:
+        """A proxy that is stopped forwards nothing more, and does not wait for what it would have."""
+        bench.proxy.add(faults.answer_then_forward(faults.html(408), LONG))
+        assert bench.ask("/echo", "PATCH", b"late").status == 408
+        bench.proxy.stop()
+        assert bench.standin.paths() == []
+
+
+def test_forwarded_to_a_server_that_is_away() -> None:
+    """A request that was answered and can no longer be forwarded is dropped; the proxy goes on."""
+    with FaultProxy(f"http://127.0.0.1:{free_port()}") as proxy, Clients(proxy) as clients:
+        proxy.add(faults.answer_then_forward(faults.html(408), 0), nth=1)
+        assert clients.ask("/echo", "PATCH", b"late").status == 408
+        with pytest.raises((RemoteDisconnected, ConnectionResetError)):
+            clients.ask("/echo")
+        proxy.wait_for(lambda entry: entry.end is not None, count=2)
+        assert [(entry.end, entry.status) for entry in proxy.requests] == [
+            (End.COMPLETE, None),
+            (End.UPSTREAM_LOST, None),
+        ]
 
 
 class TestAfterForwarding:
@@ -446,6 +548,7 @@ class TestBadScripts:
             lambda: faults.stall_watch(-1),
             lambda: faults.delay(-1),
             lambda: faults.delay_reply(-1),
+            lambda: faults.answer_then_forward(faults.html(408), -1),
         ],
     )
     def test_refused(self, wrong: Callable[[], faults.Fault]) -> None:

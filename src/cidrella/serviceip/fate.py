@@ -1,4 +1,4 @@
-"""What is known of a write whose reply was lost, once the object has been read again.
+"""What is known of a write whose reply was lost, or says nothing certain, once the object has been read again.
 
 | the object | the write |
 |---|---|

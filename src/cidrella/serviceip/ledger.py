@@ -11,6 +11,8 @@ Theory of operation:
   address is taken because we have not looked for a while.
 - A write whose reply was lost is a doubt. It is settled by reading (see `fate`) before anything else is written. Where
   nobody can tell, edits are applied anew, except those that were to be applied `once`.
+- A reply to a write that is neither a success nor a definite refusal leaves the write in doubt as well: an intermediary
+  may have sent it and forward the write later. So 404 and 409 are a lost race only as a definite refusal.
 - An outage is borne for `PATIENCE` seconds; then those who wait are told. What they asked for may still have been done,
   or be done: then, as for those who were cancelled, it is undone when that is known. What is not known, the repairer
   finds.
@@ -23,6 +25,7 @@ import random
 import secrets
 from dataclasses import dataclass
 from functools import partial
+from http import HTTPStatus
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
@@ -228,15 +231,17 @@ class Ledger:
 
     async def _turn(self) -> None:
         """One attempt, whatever comes of it."""
+        reading = True
         try:
             if self._current is None:
                 await self._catch_up()
+            reading = False
             if (write := self._doubt or self._draft()) is not None:
                 await self._send(write)
         except UnusableError as error:  # those who came in while it was read may find it mended
             self._fail([each for each in self._waiting if each.reads < self._reads], error)
         except KubeError as error:
-            await self._bear(error)
+            await self._bear(error, passing=_passes(error) if reading else error.unsettled)
         else:
             self._away = None
             self._backoff.reset()
@@ -308,13 +313,13 @@ class Ledger:
         elif self._prune():
             await asyncio.sleep(pause)
 
-    async def _bear(self, error: KubeError) -> None:
+    async def _bear(self, error: KubeError, *, passing: bool) -> None:
         """The API is away, or has too much to do, or does not want us: wait, or tell those who have waited enough."""
         self._current = None
         retry_after = error.retry_after or 0.0 if isinstance(error, ApiError) else 0.0
         now = asyncio.get_running_loop().time()
         self._away = self._shelf.asked if self._away is None else self._away
-        latest = now - PATIENCE if error.unsettled else now
+        latest = now - PATIENCE if passing else now
         self._fail([each for each in self._waiting if max(each.since, self._away) <= latest], error)
         if self._prune():
             patience = max(min(each.since for each in self._waiting), self._away) + PATIENCE - now
@@ -349,6 +354,13 @@ class Ledger:
         for each in requests:
             if not each.future.done():
                 each.future.set_exception(error)
+
+
+def _passes(error: KubeError) -> bool:
+    """Whether a read that failed may succeed soon: no answer, a server that failed, or one that asks for a pause."""
+    if isinstance(error, ApiError):
+        return error.code >= HTTPStatus.INTERNAL_SERVER_ERROR or error.code == HTTPStatus.TOO_MANY_REQUESTS
+    return error.unsettled
 
 
 def _swapped(undo: Callable[[State, T], None], result: T, state: State) -> None:
