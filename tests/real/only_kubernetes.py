@@ -29,7 +29,6 @@ ONLY_KUBERNETES = MappingProxyType(
         "test_election.py::test_refusals_say_why": _RIGHTS,
         "test_environment.py": _ENVIRONMENT,
         "test_events.py::test_refusals_are_nobodys_trouble": _RIGHTS,
-        "test_failing_nodes.py::test_a_policy_that_refuses": "a policy of the cluster that refuses a write",
         "test_heartbeat.py::test_serves_without_the_right_to_write_the_heartbeat": _RIGHTS,
         "test_live.py::test_refused_in_words": _RIGHTS,
         "test_observing.py::test_documentation_of_what_else_to_set": "it needs no API server at all",
@@ -52,6 +51,7 @@ ONLY_KUBERNETES = MappingProxyType(
         "test_webhook_leaves.py": _WEBHOOK,
         "test_webhook_small.py": _WEBHOOK,
         "test_without_service_cidrs.py": _OLDER,
+        "test_writes.py::test_a_policy_that_refuses": "a policy of the cluster that refuses a write",
         "test_writes.py::test_pool_deleted_under_a_write": "a policy of the cluster that refuses a write",
     }
 )

@@ -5,26 +5,35 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from tests.real.site import LEASE, eventually
-from tests.real.test_writes import closed_to_writes, proxy, through
+import pytest
+
+from tests.real.behind import NODE_PATCH, behind_proxy
+from tests.real.site import LEASE, SHORT_LEASE, eventually
 from tests.testenv.faults import server_error
 from tests.testenv.nodes import NODES, assert_no_overlap
 
 if TYPE_CHECKING:
-    from tests.real.site import Replica, Site
-    from tests.testenv.proxy import FaultProxy
+    from collections.abc import Iterator
 
-__all__ = ["proxy"]
+    from tests.real.behind import Behind
+    from tests.real.site import Replica, Site
 
 _WITHOUT = "cidrella_nodes_without_cidr"
 
 
-def test_others_are_served_while_more_fail_than_the_record_has_first_attempts(proxy: FaultProxy, site: Site) -> None:
+@pytest.fixture
+def behind(site: Site) -> Iterator[Behind]:
+    """A site with a pool, in which every PATCH of a node whose name begins with "bad" fails."""
+    site.create_pool("p", ipv4="10.0.0.0/12")
+    with behind_proxy(site) as made:
+        made.proxy.add(server_error(), method="PATCH", path=f"{NODE_PATCH}bad-")
+        yield made
+
+
+def test_others_are_served_while_more_fail_than_the_record_has_first_attempts(behind: Behind, site: Site) -> None:
     """N4, N9, promise 6: 520 nodes whose PATCH fails keep none waiting; the next leader takes all of them over."""
     bad = [f"bad-{number}" for number in range(520)]
-    failing = proxy.add(server_error(), method="PATCH", path=r"^/api/v1/nodes/bad-")
-    site.create_pool("p", ipv4="10.0.0.0/12")
-    replica = site.replica(kubeconfig=through(proxy, site)).start()
+    replica = behind.run(*SHORT_LEASE)
     for name in bad:
         site.create_node(name)
     eventually(lambda: _without(replica, "UnknownOutcome") == len(bad), explain=lambda: str(_counts(replica)))
@@ -34,12 +43,12 @@ def test_others_are_served_while_more_fail_than_the_record_has_first_attempts(pr
     eventually(lambda: replica.metric("cidrella_lease_record_bytes") == len(_record(site)))
 
     replica.process.kill()
-    successor = site.replica(kubeconfig=through(proxy, site)).start()
+    successor = behind.run(*SHORT_LEASE)
     good |= _serves(site, "better")
     eventually(lambda: _without(successor, "UnknownOutcome") == len(bad), explain=lambda: str(_counts(successor)))
     recorded = {uid: block for uid, _, block in _recorded(site)}
 
-    proxy.remove(failing)
+    behind.proxy.clear()
     given = site.wait_served(*bad)
     assert {site.node(name)["metadata"]["uid"]: blocks[0] for name, blocks in given.items()}.items() <= recorded.items()
     eventually(lambda: not any(_counts(successor).values()))
@@ -48,35 +57,13 @@ def test_others_are_served_while_more_fail_than_the_record_has_first_attempts(pr
     assert_no_overlap(site.admin.items(NODES))
 
 
-def test_without_a_lease(proxy: FaultProxy, site: Site) -> None:
+def test_without_a_lease(behind: Behind, site: Site) -> None:
     """N4, promise 6: without leader election nodes whose PATCH fails keep none waiting, either."""
-    proxy.add(server_error(), method="PATCH", path=r"^/api/v1/nodes/bad-")
-    site.create_pool("p", ipv4="10.0.0.0/12")
-    replica = site.replica("--leader-elect=false", kubeconfig=through(proxy, site)).start()
+    replica = behind.run()
     for number in range(60):
         site.create_node(f"bad-{number}")
     eventually(lambda: _without(replica, "UnknownOutcome") == 60, explain=lambda: str(_counts(replica)))
     _serves(site, "good")
-
-
-def test_a_policy_that_refuses(site: Site) -> None:
-    """A refusal of a ValidatingAdmissionPolicy is told by an event and a gauge; other nodes are served."""
-    site.create_pool("p", ipv4="10.0.0.0/22")
-    with closed_to_writes(site, "refused"):
-        replica = site.run()
-        site.create_node("refused")
-        note = site.wait_event("CIDRAssignmentFailed", "refused")["note"]
-        assert note.startswith("podCIDRs could not be written: the API server refused it: 422 Invalid: ")
-        assert "ValidatingAdmissionPolicy 'closed'" in note
-        eventually(lambda: _without(replica, "Refused") == 1, explain=lambda: str(_counts(replica)))
-        assert replica.metric(f"{_WITHOUT}_over_a_minute", reason="Refused") == 0
-        site.create_node("taken-1")
-        site.create_node("taken-2")
-        site.create_node("taken-3")
-        site.wait_served("taken-1", "taken-2", "taken-3")
-        assert site.blocks("refused") == []
-    site.wait_served("refused")
-    eventually(lambda: _without(replica, "Refused") == 0)
 
 
 def _serves(site: Site, name: str) -> dict[str, list[str]]:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 ACCOUNT = "writer"
 """An account of its own: what the audit log has of it was sent here, and nowhere is a node given a second block."""
 USER = f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}"
+_WITHOUT = "cidrella_nodes_without_cidr"
 AT_ONCE = 20.0
 """Seconds. A machine with time to spare takes a tenth of a second; this is for one that has none for a while."""
 
@@ -73,7 +74,7 @@ def test_pod_cidrs_as_older_servers_took_them(proxy: FaultProxy, site: Site) -> 
         node["spec"].update(podCIDR=cidrs[0], podCIDRs=cidrs)
     # The API server of today would not store such nodes: they are shown in lists.
     proxy.add(answer(200, json.dumps(listed)), method="GET", path=r"^/api/v1/nodes\?.*limit=")
-    site.replica(kubeconfig=through(proxy, site)).start()
+    site.replica(kubeconfig=_through(proxy, site)).start()
     assert "10.1.0/24" in site.wait_event("CIDRInvalid", "odd")["note"]
     site.create_node("even")
     assert site.wait_served("even") == {"even": ["10.1.1.0/24", "fd00:1::100/120"]}
@@ -83,7 +84,7 @@ def test_pod_cidrs_as_older_servers_took_them(proxy: FaultProxy, site: Site) -> 
 def test_writes_with_unknown_outcome(proxy: FaultProxy, site: Site) -> None:
     """N9, N1: lost replies, late replies, 500s and lost requests never give a node two blocks, and leak none."""
     site.create_pool("pods", ipv4="10.1.0.0/18")
-    replica = site.replica("--api-timeout=1s", kubeconfig=through(proxy, site)).start()
+    replica = site.replica("--api-timeout=1s", kubeconfig=_through(proxy, site)).start()
     one = r"^/api/v1/nodes/one-"
     faults = {
         "swallowed": swallow(),
@@ -119,7 +120,7 @@ def test_writes_that_land_late(proxy: FaultProxy, site: Site) -> None:
     """N9, N3, N8: a write that lands after it was given up, refused, or its node replaced never makes a duplicate."""
     site.create_pool("pods", ipv4="10.1.0.0/22", labels={"pool": "a"})
     site.create_pool("other", ipv4="10.2.0.0/22", labels={"pool": "b"})
-    site.replica("--api-timeout=1s", kubeconfig=through(proxy, site)).start()
+    site.replica("--api-timeout=1s", kubeconfig=_through(proxy, site)).start()
     # Given up by the client, then definitely refused twice: the first may land all the same, and does.
     late, again, taken = Event(), Event(), Event()
     proxy.add(hold(late), method="PATCH", path=r"/nodes/late\b", nth=1)
@@ -173,7 +174,7 @@ def test_writes_that_are_answered_and_forwarded_later(proxy: FaultProxy, site: S
     }
     for number, name in enumerate(replies):
         site.create_pool(name, ipv4=f"10.{number}.0.0/24", labels={"pool": name})
-    site.replica(kubeconfig=through(proxy, site)).start()
+    site.replica(kubeconfig=_through(proxy, site)).start()
     rules = [
         proxy.add(answer_then_forward(reply, 4), method="PATCH", path=rf"/nodes/first-{name}\b")
         for name, reply in replies.items()
@@ -201,8 +202,8 @@ def test_pool_deleted_under_a_write(proxy: FaultProxy, site: Site) -> None:
     """P2, P3, N9: a deleted pool stays while a write with its block is under way, and goes when that is refused."""
     site.create_pool("lands", ipv4="10.5.0.0/24", labels={"pool": "a"})
     site.create_pool("refused", ipv4="10.6.0.0/24", labels={"pool": "b"})
-    with closed_to_writes(site, "refused"):
-        site.replica(kubeconfig=through(proxy, site)).start()
+    with _closed_to_writes(site, "refused"):
+        site.replica(kubeconfig=_through(proxy, site)).start()
         eventually(lambda: all(each["metadata"].get("finalizers") for each in site.admin.items(POOLS)))
         proxy.add(delay(0.7), method="PATCH", path=r"/nodes/lands\b")
         proxy.add(delay(3), method="PATCH", path=r"/nodes/refused\b")  # when all is quiet, and nothing else tells of it
@@ -223,7 +224,7 @@ def test_pool_deleted_under_a_write(proxy: FaultProxy, site: Site) -> None:
 def test_pool_that_cannot_be_guarded(proxy: FaultProxy, site: Site) -> None:
     """P1, S6: a pool whose finalizer the API does not take gives nothing and holds up nobody; it gives when it does."""
     refusing = proxy.add(_forbidden(), method="PATCH", path="/clustercidrs/unguarded$")
-    site.replica(kubeconfig=through(proxy, site)).start()
+    site.replica(kubeconfig=_through(proxy, site)).start()
     site.create_pool("unguarded", ipv4="10.1.0.0/16", labels={"pool": "unguarded"})
     site.create_pool("guarded", ipv4="10.2.0.0/16")
     site.create_node("elsewhere", {"pool": "unguarded"})
@@ -236,8 +237,28 @@ def test_pool_that_cannot_be_guarded(proxy: FaultProxy, site: Site) -> None:
     assert site.wait_served("served") == {"served": ["10.1.0.0/24"]}
 
 
+def test_a_policy_that_refuses(site: Site) -> None:
+    """A refusal of a ValidatingAdmissionPolicy is told by an event and a gauge; other nodes are served."""
+    site.create_pool("p", ipv4="10.0.0.0/22")
+    with _closed_to_writes(site, "refused"):
+        replica = site.run()
+        site.create_node("refused")
+        note = site.wait_event("CIDRAssignmentFailed", "refused")["note"]
+        assert note.startswith("podCIDRs could not be written: the API server refused it: 422 Invalid: ")
+        assert "ValidatingAdmissionPolicy 'closed'" in note
+        eventually(lambda: replica.metric(_WITHOUT, reason="Refused") == 1)
+        assert replica.metric(f"{_WITHOUT}_over_a_minute", reason="Refused") == 0
+        site.create_node("taken-1")
+        site.create_node("taken-2")
+        site.create_node("taken-3")
+        site.wait_served("taken-1", "taken-2", "taken-3")
+        assert site.blocks("refused") == []
+    site.wait_served("refused")
+    eventually(lambda: replica.metric(_WITHOUT, reason="Refused") == 0)
+
+
 @contextmanager
-def closed_to_writes(site: Site, name: str) -> Iterator[None]:
+def _closed_to_writes(site: Site, name: str) -> Iterator[None]:
     """A node of that name cannot be given podCIDRs: a policy of the cluster says so."""
     group = "/apis/admissionregistration.k8s.io/v1"
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["nodes"]}
@@ -283,7 +304,7 @@ def _at_rest(site: Site, pool: str, free: int) -> None:
     eventually(is_so, explain=lambda: f"{pool}: {found}, wanted {free} free")
 
 
-def through(proxy: FaultProxy, site: Site) -> Path:
+def _through(proxy: FaultProxy, site: Site) -> Path:
     """A kubeconfig for the controller's account whose requests take the way through a proxy."""
     path = site.directory / "through-proxy.kubeconfig"
     user = {"token": account_token(site.cluster, ACCOUNT)}
