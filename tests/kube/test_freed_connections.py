@@ -188,6 +188,6 @@ def test_the_beginning_of_a_reply_is_dropped(
         async with connecting(*replies) as client:
             with pytest.raises(KubeError):
                 await act(client)
-            assert [each.pieces for each in made.kept if isinstance(each, ReplyParser)] in ([], [[]])
+            assert not any(each.body for each in made.kept if isinstance(each, ReplyParser))
 
     run(scenario())

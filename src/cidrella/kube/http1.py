@@ -82,8 +82,8 @@ class Connection(asyncio.Protocol):
             timer.cancel()
         assert parser.head is not None
         code, content_type, retry_after, _ = parser.head
-        reply = Reply(code, content_type, retry_after, b"".join(parser.pieces))
-        parser.pieces.clear()
+        reply = Reply(code, content_type, retry_after, bytes(parser.body))
+        parser.body.clear()
         return reply
 
     async def begin(self, request: bytes, deadline: float) -> Reply:
@@ -104,12 +104,12 @@ class Connection(asyncio.Protocol):
     async def piece(self) -> bytes:
         """What came in of the body since the last time, waiting for something; b"" at its end. Raises as above."""
         parser = self._parser
-        while not parser.pieces:
+        while not parser.body:
             if parser.ended:
                 return b""
             await self._event()
-        taken = b"".join(parser.pieces)
-        parser.pieces.clear()
+        taken = bytes(parser.body)
+        parser.body.clear()
         self._unread = 0
         if self._paused and self.transport is not None:
             self._paused = False
@@ -195,7 +195,7 @@ class Connection(asyncio.Protocol):
             error.__traceback__ = error.__cause__ = error.__context__ = None  # frames in which we are a local variable
             self._parser.reusable = False
             if not self._streaming and not self._parser.ended:
-                self._parser.pieces.clear()
+                self._parser.body.clear()
             if self.transport is not None:
                 self.transport.abort()
         self._wake()

@@ -7,9 +7,9 @@ Rules:
 - What comes after the end of a reply belongs to nobody: the reply stands, and nothing more is read from there.
 
 Theory of operation. A parser in C does the work and calls back; the callbacks for headers and body are the methods of
-a dict and a list, so that only the beginning, the head and the end of a reply come to Python at all. The C parser keeps
-its callbacks, so these hold the `ReplyParser` only weakly: it is freed, with a partial body, as soon as its connection
-is, and not at the next full garbage collection.
+a dict and a bytearray, so that only the beginning, the head and the end of a reply come to Python at all. The C parser
+keeps its callbacks, so these hold the `ReplyParser` only weakly: it is freed, with a partial body, as soon as its
+connection is, and not at the next full garbage collection.
 """
 
 from __future__ import annotations
@@ -46,8 +46,11 @@ class ReplyParser:
     def __init__(self) -> None:
         self.head: Reply | None = None
         """The reply without its body, as soon as that is known."""
-        self.pieces: list[bytes] = []
-        """What of the body is there, and not yet taken. The list stays the same: whoever takes clears it."""
+        self.body = bytearray()
+        """What of the body is there, and not yet taken. The object stays the same: whoever takes clears it.
+
+        One block of memory: a large one goes back to the system when it is freed, thousands of small ones may not.
+        """
         self.size = 0
         """Bytes that came in since a reply was expected."""
         self.ended = True
@@ -61,7 +64,7 @@ class ReplyParser:
     def expect(self) -> None:
         """Forget the last reply, which has ended, and expect another."""
         self.head = None
-        self.pieces.clear()
+        self.body.clear()
         self.size = 0
         self.ended = False
         self.headers.clear()
@@ -114,7 +117,7 @@ class _Callbacks:
     def __init__(self, parser: ReplyParser) -> None:
         self._parser = weakref.proxy(parser)
         self.on_header = parser.headers.__setitem__
-        self.on_body = parser.pieces.append
+        self.on_body = parser.body.extend
 
     def on_message_begin(self) -> None:
         self._parser.message_begun()
