@@ -9,6 +9,7 @@ the client meets, and what the API server.
 | `cut`, `reset` | gets nothing | loses the connection, with or without a reset |
 | `stall` | gets nothing | waits until it gives up |
 | `answer` and its kin | gets nothing | gets a reply that is not the API server's |
+| `flood` | gets nothing | gets the beginning of a reply of any size |
 | `delay_reply` | gets the request | waits |
 | `cut_reply`, `stall_watch` | gets the request | gets the beginning of the reply |
 | `swallow` | gets the request and has replied | loses the connection, and cannot know |
@@ -73,6 +74,14 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Flood:
+    """See `flood`."""
+
+    size: int
+    stall: bool
+
+
+@dataclass(frozen=True, slots=True)
 class StallWatch:
     """See `stall_watch`."""
 
@@ -95,7 +104,7 @@ class Swallow:
     reset: bool
 
 
-Fault: TypeAlias = Delay | Hold | DelayReply | Cut | Stall | Answer | StallWatch | CutReply | Swallow
+Fault: TypeAlias = Delay | Hold | DelayReply | Cut | Stall | Answer | Flood | StallWatch | CutReply | Swallow
 
 
 def delay(seconds: float, *, even_if_gone: bool = False) -> Fault:
@@ -175,6 +184,12 @@ def answer(
     text = body.encode() if isinstance(body, str) else body
     own = {"Content-Type": content_type, "Content-Length": str(len(text))}
     return Answer(status, tuple((own | dict(headers or {})).items()), text)
+
+
+def flood(size: int, *, stall: bool = False) -> Fault:
+    """Answer 200 with that many bytes of a reply without an end, then close or stall; forward nothing."""
+    _not_negative(size)
+    return Flood(size, stall)
 
 
 def too_many_requests(retry_after: int = 1) -> Fault:

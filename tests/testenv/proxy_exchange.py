@@ -16,7 +16,19 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import h11
 
-from tests.testenv.faults import Answer, Cut, CutReply, Delay, DelayReply, Fault, Hold, Stall, StallWatch, Swallow
+from tests.testenv.faults import (
+    Answer,
+    Cut,
+    CutReply,
+    Delay,
+    DelayReply,
+    Fault,
+    Flood,
+    Hold,
+    Stall,
+    StallWatch,
+    Swallow,
+)
 from tests.testenv.proxy_allowance import allowance_of
 from tests.testenv.proxy_log import End, Log
 from tests.testenv.proxy_wire import LostError, Peer, Wire
@@ -30,6 +42,8 @@ T = TypeVar("T")
 
 BODILESS: Final = (204, 304)
 """Statuses of replies that never have a body."""
+FLOOD_PIECE: Final = b" " * (1 << 18)
+"""What `flood` sends again and again: blanks, with which JSON may begin."""
 _LOOK: Final = 0.02
 """Seconds between two looks at whether a request is let go."""
 
@@ -130,9 +144,9 @@ class Conversation:
             case Stall():
                 await self._client.gone()
                 raise LostError(Peer.CLIENT)
-            case Answer():
+            case Answer() | Flood():
                 await self._read_body()
-                return await self._send_own(request, fault)
+                return await (self._flood(fault) if isinstance(fault, Flood) else self._send_own(request, fault))
             case Delay(seconds, even_if_gone):
                 body = await self._read_body()
                 waiting = asyncio.sleep(seconds)
@@ -155,6 +169,17 @@ class Conversation:
         has_body = own.body and request.method != b"HEAD" and own.status not in BODILESS
         await self._client.send(head, *[h11.Data(data=own.body)] * bool(has_body), h11.EndOfMessage())
         return End.COMPLETE
+
+    async def _flood(self, fault: Flood) -> End:
+        """Answer with the beginning of a reply, however long that is."""
+        headers = [("Content-Type", "application/json"), ("Transfer-Encoding", "chunked")]
+        await self._client.send(h11.Response(status_code=200, headers=headers))
+        for begin in range(0, fault.size, len(FLOOD_PIECE)):
+            await self._client.send(h11.Data(data=FLOOD_PIECE[: fault.size - begin]))
+        if fault.stall:
+            await self._client.gone()
+            raise LostError(Peer.CLIENT)
+        return self._drop_client(reset=False)
 
     async def _pass_on(self, request: h11.Request, body: list[h11.Event], fault: Fault, place: int) -> End:
         """Send a request whose body is there already, and carry the reply back."""
