@@ -1,8 +1,9 @@
 """Run the controller under a steady load for a while, and see whether anything grows: `make soak`.
 
-A real API server and etcd, two replicas as installed, and nodes that come at a rate and go as fast. Compared are the
-first minutes after a warm-up and the last ones: memory, open connections, the Lease, events (`soak_verdict`). Exit code
-1 if something grew, or if the load was not what it was meant to be.
+A real API server and etcd, two replicas as installed, nodes that come at a rate and go as fast, and lists that fail
+(`soak_faults`), of which nothing may stay in memory. Compared are the first minutes after a warm-up and the last ones:
+memory, open connections, the Lease, events (`soak_verdict`). Exit code 1 if something grew, or if the load was not what
+it was meant to be.
 
 Events are kept for two minutes here, not for an hour, so that as many go as come.
 """
@@ -15,15 +16,18 @@ import math
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.real.rbac import controller_account
 from tests.real.site import Site, eventually
 from tests.testenv.cluster import WITHOUT_AUDIT, Cluster
 from tests.testenv.nodes import NODES
 
 from bench.core import machine
+from bench.soak_faults import FailingLists
 from bench.soak_load import LABEL, LIFE, Load
 from bench.soak_samples import Sampler
 from bench.soak_verdict import Plan, judge, rate
@@ -84,23 +88,29 @@ def read_options(given: Sequence[str] | None = None) -> argparse.Namespace:
 
 def soak(site: Site, plan: Plan) -> tuple[list[Sample], Rest, Rest]:
     """All of it: samples under load, and what there was without load before and after."""
-    replicas = {name: site.replica("--leader-elect=true") for name in ("replica 1", "replica 2")}
+    controller_account(site.cluster)
     site.create_pool("soak", **POOL)
-    try:
+    with ExitStack() as stack:
+        failing = {name: stack.enter_context(FailingLists(site, name)) for name in ("replica 1", "replica 2")}
+        replicas = {
+            name: site.replica("--leader-elect=true", kubeconfig=each.kubeconfig()) for name, each in failing.items()
+        }
         for replica in replicas.values():
+            stack.callback(replica.stop)
             replica.start()
-        sampler = Sampler(site.admin, replicas)
+        sampler = Sampler(site.admin, replicas, failing)
         say(f"two replicas are ready; looking at them without load in {IDLE:.0f} s")
         time.sleep(IDLE)
         before = sampler.rest(0)
+        for each in failing.values():
+            each.begin()
         with Load(site.admin, plan.rate, round(plan.rate * LIFE)) as load:
             samples = watch(sampler, load, plan, replicas)
             say("the load ends")
+        for each in failing.values():
+            each.end()
         eventually(lambda: not site.admin.items(NODES, limit="1"), PATIENCE)
         return samples, before, rest_after(lambda: sampler.rest(load.created), before)
-    finally:
-        for replica in replicas.values():
-            replica.stop()
 
 
 def rest_after(look: Callable[[], Rest], before: Rest) -> Rest:
@@ -135,7 +145,8 @@ def progress(plan: Plan, samples: Sequence[Sample]) -> str:
         f"{_clock(last.at)} of {_clock(plan.seconds)}",
         f"{last.created:,} nodes came, {last.served:,} served, {last.nodes} there",
         *(
-            f"{name}{' (leads)' * own.leads} {own.memory.resident:.1f} MB, {own.sockets.middle:.0f} connections"
+            f"{name}{' (leads)' * own.leads} {own.memory.resident:.1f} MB, {own.sockets.middle:.0f} connections, "
+            f"{sum(own.failed_lists.values())} lists failed"
             for name, own in last.replicas.items()
         ),
         f"Lease {last.lease.most:.0f} B and {last.intents.middle:.0f} of intents, {last.oldest:.0f} s old at most",

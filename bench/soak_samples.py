@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from tests.real.site import Replica
     from tests.testenv.client import Client, Json
 
+    from bench.soak_faults import FailingLists
+
     Series = tuple[str, dict[str, str], float]
 
 INTENTS = "cidrella.dev/intents"
@@ -68,6 +70,8 @@ class ReplicaSample:
     queue: float
     waiting: float
     in_flight: float
+    failed_lists: dict[str, int]
+    """By the way in which they failed, since the load began."""
 
 
 @dataclass(frozen=True)
@@ -134,9 +138,10 @@ class LeaseWatch:
 class Sampler:
     """Looks at a cluster with these replicas in it."""
 
-    def __init__(self, admin: Client, replicas: Mapping[str, Replica]) -> None:
+    def __init__(self, admin: Client, replicas: Mapping[str, Replica], failing: Mapping[str, FailingLists]) -> None:
         self._admin = admin
         self._replicas = replicas
+        self._failing = failing
         self._lease = LeaseWatch(admin)
         self._opened: dict[str, list[Descriptors]] = {name: [] for name in replicas}
 
@@ -198,6 +203,7 @@ class Sampler:
             queue=gauges["cidrella_queue_depth"],
             waiting=gauges["cidrella_nodes_waiting"],
             in_flight=gauges["cidrella_writes_in_flight"],
+            failed_lists=self._failing[name].failed,
         )
 
 

@@ -1,7 +1,8 @@
-"""What a soak is held to: nothing grows once it has warmed up.
+"""What a soak is held to: nothing grows once it has warmed up, although lists fail again and again.
 
 Two windows of the same length are compared, the first after the warm-up and the last one, by their medians. A figure
-may grow by a share of itself; events, of which there are few, by some more, and as far as more nodes came.
+may grow by a share of itself; events, of which there are few, by some more, and as far as more nodes came. Of memory
+the least of each window counts: a list that is about to fail has its beginning in memory, which is no growth.
 
 What is in use at a time is the more, the busier the machine is with something else, and that is no growth. So
 connections are held to the most of the first window by the least of the last one, and to what there was before when all
@@ -20,7 +21,7 @@ from bench.soak_load import LIFE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from bench.soak_samples import Rest, Sample, Spread
+    from bench.soak_samples import ReplicaSample, Rest, Sample, Spread
 
 T = TypeVar("T")
 
@@ -35,6 +36,8 @@ ENTRY_SECONDS = 2 * LIFE
 EVENTS_SHARE, EVENTS_MORE = 0.1, 3.0
 EVENT_RATE_SHARE, EVENT_RATE_MORE = 0.1, 0.1
 CONNECTIONS_MORE = 2.0
+FAILED_LIST_SECONDS = 120.0
+"""In which one list fails at least, of each replica and in each way. About four do where nothing slows them down."""
 RATE_LEAST = 0.9
 """Of the nodes that were to come: a soak with fewer shows something else."""
 SERVED_LEAST = 0.99
@@ -106,8 +109,7 @@ def judge(plan: Plan, samples: Sequence[Sample], before: Rest, after: Rest) -> l
 def _replicas(plan: Plan, samples: Sequence[Sample]) -> Iterator[Verdict]:
     for name in samples[0].replicas:
         parts = [[each.replicas[name] for each in part] for part in plan.parts(samples)]
-        resident = _medians(parts, lambda each: each.memory.resident)
-        yield _grown(f"{name}: memory, MB", resident, MEMORY_SHARE)
+        yield _grown(f"{name}: memory, least, MB", _least_memory(parts), MEMORY_SHARE)
         there = max(each.nodes for each in plan.parts(samples)[1])
         yield Verdict(f"{name}: names in its queue", _medians(parts, lambda each: each.queue), at_most=there)
         yield _in_use(f"{name}: open connections, least against most", parts, lambda each: each.sockets)
@@ -139,8 +141,18 @@ def _load(plan: Plan, samples: Sequence[Sample], after: Rest) -> Iterator[Verdic
     """Whether it was the soak that was meant."""
     rates = Figures(*(rate(part, lambda each: each.created) for part in plan.parts(samples)))
     yield Verdict("nodes created a second", rates, at_least=RATE_LEAST * plan.rate)
+    for name, kind, failed in _failed_lists(plan, samples):
+        yield Verdict(f"{name}: lists that failed, {kind}", failed, at_least=plan.seconds // FAILED_LIST_SECONDS or 1)
     served = after.served / after.created
     yield Verdict("of the nodes that came, got a block", Figures(served, served, served), at_least=SERVED_LEAST)
+
+
+def _failed_lists(plan: Plan, samples: Sequence[Sample]) -> Iterator[tuple[str, str, Figures]]:
+    """How many lists had failed by the end of each window, of each replica and in each way."""
+    ends = [part[-1] for part in plan.parts(samples)]
+    for name, own in samples[0].replicas.items():
+        for kind in own.failed_lists:
+            yield name, kind, Figures(*(each.replicas[name].failed_lists[kind] for each in ends))
 
 
 def rate(samples: Sequence[Sample], of: Callable[[Sample], float]) -> float:
@@ -152,6 +164,11 @@ def rate(samples: Sequence[Sample], of: Callable[[Sample], float]) -> float:
 def _medians(parts: Sequence[Sequence[T]], of: Callable[[T], float]) -> Figures:
     first, last, warm = ([of(each) for each in part] for part in parts)
     return Figures(statistics.median(first), statistics.median(last), max(warm))
+
+
+def _least_memory(parts: Sequence[Sequence[ReplicaSample]]) -> Figures:
+    first, last, warm = ([each.memory.resident for each in part] for part in parts)
+    return Figures(min(first), min(last), max(warm))
 
 
 def _in_use(name: str, parts: Sequence[Sequence[T]], of: Callable[[T], Spread]) -> Verdict:

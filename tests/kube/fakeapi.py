@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections import deque
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
 
-from cidrella.kube.errors import ApiError
+from cidrella.kube.errors import ApiError, ReplyTooLargeError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -82,6 +83,8 @@ class FakeApi:
         """How a line gets into chunks."""
         self.before_page: Callable[[int], None] = lambda _: None
         """Called with the number of its first object before a page of a list is made."""
+        self.page_max = sys.maxsize
+        """Bytes of a page that the client accepts."""
         self._history: list[tuple[int, bytes]] = []
         self._snapshots: dict[int, list[Json]] = {}
         self._open: list[asyncio.Queue[bytes | Exception | None]] = []
@@ -99,6 +102,11 @@ class FakeApi:
     def count(self, verb: str) -> int:
         """How many requests of this kind there were."""
         return sum(request.verb == verb for request in self.requests)
+
+    @property
+    def limits(self) -> list[int]:
+        """The limits of the pages that were asked for."""
+        return [int(request.params["limit"]) for request in self.requests if request.verb == "list"]
 
     @property
     def tokens(self) -> list[str | None]:
@@ -158,7 +166,10 @@ class FakeApi:
             raise ApiError(404, "", "404 page not found")
         version, start = map(int, params.get("continue", f"{self.version}/0").split("/"))
         self.before_page(start)
-        return self._page(version, start, int(params["limit"]))
+        page = self._page(version, start, int(params["limit"]))
+        if len(page) > self.page_max:
+            raise ReplyTooLargeError(f"the reply has more than {self.page_max} bytes")
+        return page
 
     def _page(self, version: int, start: int, limit: int) -> bytes:
         if start == 0:

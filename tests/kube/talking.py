@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -13,12 +15,13 @@ if TYPE_CHECKING:
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 REPLY = HEAD + b"Content-Length: 2\r\n\r\n{}"
 CLOSE = "then close"
+RESET = "then reset"
 
 
 class Server:
     """A server that answers the requests on each connection with what `replies` says, in turn, the last one for ever.
 
-    A reply is bytes, or None for none; one that is followed by CLOSE is the last on its connection.
+    A reply is bytes, or None for none; one that is followed by CLOSE or RESET is the last on its connection.
     """
 
     def __init__(self, *replies: bytes | str | None) -> None:
@@ -51,8 +54,11 @@ class Server:
         assert not isinstance(reply, str)
         writer.write(reply or b"")
         await writer.drain()
-        if self.replies[0] == CLOSE:
-            self.replies.pop(0)
+        if self.replies[0] in {CLOSE, RESET}:
+            if self.replies.pop(0) == RESET:
+                peer = writer.get_extra_info("socket")
+                peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                writer.transport.abort()
             return False
         return True
 

@@ -32,7 +32,7 @@ REPLIES = [
 
 def whole(parser: ReplyParser) -> Reply:
     assert parser.head is not None
-    return parser.head._replace(body=b"".join(parser.pieces))
+    return parser.head._replace(body=bytes(parser.body))
 
 
 def feed_for_ever(parser: ReplyParser, text: bytes) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -13,9 +14,12 @@ import pytest
 import yaml
 from structlog.testing import capture_logs
 
+from cidrella.kube import transport
 from cidrella.kube.access import load_access
 from cidrella.kube.client import Client
+from cidrella.kube.listing import list_all
 from cidrella.kube.reflector import Change, Reflector, ReflectorSettings
+from cidrella.kube.wire import read_head
 from cidrella.model.convert import node_facts
 from cidrella.model.objects import NODES_PATH, Node
 from tests.testenv.api import kubeconfig
@@ -177,6 +181,33 @@ def test_nodes_come_and_go_while_connections_are_cut(cluster: Api, proxy: FaultP
         asyncio.run(scenario())
     finally:
         delete_nodes(cluster.admin, names)
+
+
+def test_pages_that_are_too_large(
+    cluster: Api, proxy: FaultProxy, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server goes on with a continue token and a smaller limit; no node is missing, none comes twice."""
+    monkeypatch.setattr(transport, "BODY_MAX", 30_000)  # three of these nodes, not seven
+    names = [f"large-{number}" for number in range(20)]
+    create_nodes(cluster.admin, names)
+
+    async def scenario() -> None:
+        async with reflecting(config) as (reflector, told):
+            await until(lambda: reflector.synced, reflector)
+            there = await asyncio.to_thread(uids, cluster)
+            assert told.uids == there
+            assert reflector.faults == 0
+        async with Client(load_access(str(config))) as client:
+            assert {read_head(each).name for each in await list_all(client, NODES_PATH)} == set(there)
+
+    try:
+        asyncio.run(scenario())
+    finally:
+        delete_nodes(cluster.admin, names)
+    limits = [int(limit) for entry in proxy.requests for limit in re.findall(r"limit=([0-9]+)", entry.path)]
+    followed, once = limits[: limits.index(500)], limits[limits.index(500) :]
+    assert list(dict.fromkeys(followed)) == [7, 3]
+    assert list(dict.fromkeys(once)) == [500, 250, 125, 62, 31, 15, 7, 3]
 
 
 def test_version_that_the_server_has_forgotten(cluster: Api, proxy: FaultProxy, config: Path) -> None:

@@ -10,6 +10,7 @@ the client meets, and what the API server.
 | `stall` | gets nothing | waits until it gives up |
 | `answer` and its kin | gets nothing | gets a reply that is not the API server's |
 | `answer_then_forward` | gets the request late | gets a reply that is not the API server's, at once |
+| `flood` | gets nothing | gets the beginning of a reply of any size |
 | `delay_reply` | gets the request | waits |
 | `cut_reply`, `stall_watch` | gets the request | gets the beginning of the reply |
 | `swallow` | gets the request and has replied | loses the connection, and cannot know |
@@ -83,6 +84,14 @@ class AnswerThenForward:
 
 
 @dataclass(frozen=True, slots=True)
+class Flood:
+    """See `flood`."""
+
+    size: int
+    stall: bool
+
+
+@dataclass(frozen=True, slots=True)
 class StallWatch:
     """See `stall_watch`."""
 
@@ -106,7 +115,7 @@ class Swallow:
 
 
 Fault: TypeAlias = (
-    Delay | Hold | DelayReply | Cut | Stall | Answer | AnswerThenForward | StallWatch | CutReply | Swallow
+    Delay | Hold | DelayReply | Cut | Stall | Answer | AnswerThenForward | Flood | StallWatch | CutReply | Swallow
 )
 
 
@@ -187,6 +196,12 @@ def answer(
     text = body.encode() if isinstance(body, str) else body
     own = {"Content-Type": content_type, "Content-Length": str(len(text))}
     return Answer(status, tuple((own | dict(headers or {})).items()), text)
+
+
+def flood(size: int, *, stall: bool = False) -> Fault:
+    """Answer 200 with that many bytes of a reply without an end, then close or stall; forward nothing."""
+    _not_negative(size)
+    return Flood(size, stall)
 
 
 def answer_then_forward(own: Answer, seconds: float) -> Fault:

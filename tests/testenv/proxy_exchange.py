@@ -26,6 +26,7 @@ from tests.testenv.faults import (
     Delay,
     DelayReply,
     Fault,
+    Flood,
     Hold,
     Stall,
     StallWatch,
@@ -44,6 +45,8 @@ T = TypeVar("T")
 
 BODILESS: Final = (204, 304)
 """Statuses of replies that never have a body."""
+FLOOD_PIECE: Final = b" " * (1 << 18)
+"""What `flood` sends again and again: blanks, with which JSON may begin."""
 _LOOK: Final = 0.02
 """Seconds between two looks at whether a request is let go."""
 
@@ -150,11 +153,8 @@ class Conversation:
             case Stall():
                 await self._client.gone()
                 raise LostError(Peer.CLIENT)
-            case (Answer() as own) | AnswerThenForward(own):
-                body = await self._read_body()
-                if isinstance(fault, AnswerThenForward):
-                    self._late.create_task(self._forward_late(request, body, fault.seconds, place))
-                return await self._send_own(request, own)
+            case Answer() | AnswerThenForward() | Flood():
+                return await self._reply(request, fault, place)
             case Delay(seconds, even_if_gone):
                 body = await self._read_body()
                 waiting = asyncio.sleep(seconds)
@@ -170,6 +170,18 @@ class Conversation:
                 return await self._pass_on(request, await self._read_body(), fault, place)
             case _:
                 return await self._stream_on(request, fault, place)
+
+    async def _reply(self, request: h11.Request, fault: Answer | AnswerThenForward | Flood, place: int) -> End:
+        """Answer in place of the API server; perhaps let it have the request later."""
+        body = await self._read_body()
+        match fault:
+            case Flood():
+                return await self._flood(fault)
+            case AnswerThenForward(own, seconds):
+                self._late.create_task(self._forward_late(request, body, seconds, place))
+                return await self._send_own(request, own)
+            case own:
+                return await self._send_own(request, own)
 
     async def _send_own(self, request: h11.Request, own: Answer) -> End:
         """Answer in place of the API server."""
@@ -191,6 +203,17 @@ class Conversation:
             finally:
                 upstream.stream.abort()
                 await upstream.stream.closed()
+
+    async def _flood(self, fault: Flood) -> End:
+        """Answer with the beginning of a reply, however long that is."""
+        headers = [("Content-Type", "application/json"), ("Transfer-Encoding", "chunked")]
+        await self._client.send(h11.Response(status_code=200, headers=headers))
+        for begin in range(0, fault.size, len(FLOOD_PIECE)):
+            await self._client.send(h11.Data(data=FLOOD_PIECE[: fault.size - begin]))
+        if fault.stall:
+            await self._client.gone()
+            raise LostError(Peer.CLIENT)
+        return self._drop_client(reset=False)
 
     async def _pass_on(self, request: h11.Request, body: list[h11.Event], fault: Fault, place: int) -> End:
         """Send a request whose body is there already, and carry the reply back."""

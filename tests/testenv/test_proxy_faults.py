@@ -202,6 +202,38 @@ class TestOwnAnswers:
         assert last(bench, End.COMPLETE).status is None
         assert bench.standin.paths() == []
 
+    def test_flood(self, bench: Bench) -> None:
+        """The client gets so many bytes of a reply and loses the connection, and the request goes nowhere."""
+        bench.proxy.add(faults.flood(600_000))
+        reply = bench.ask("/echo")
+        with pytest.raises(IncompleteRead) as cut:
+            reply.read()
+        assert len(cut.value.partial) == 600_000
+        last(bench, End.FAULT)
+        assert bench.standin.paths() == []
+
+    def test_flood_that_stalls(self, bench: Bench) -> None:
+        """The same, but the connection stays until the client gives up."""
+        bench.proxy.add(faults.flood(600_000, stall=True))
+        client = bench.client()
+        client.request("GET", "/echo")
+        reply = client.getresponse()
+        assert reply.read(600_000) == b" " * 600_000
+        client.sock.settimeout(SHORT)
+        with pytest.raises(TimeoutError):
+            reply.read(1)
+        client.close()
+        last(bench, End.CLIENT_GONE)
+
+    def test_flood_that_the_client_does_not_read(self, bench: Bench) -> None:
+        """A client that has enough of it goes."""
+        bench.proxy.add(faults.flood(1 << 30))
+        client = bench.client()
+        client.request("GET", "/echo")
+        assert client.getresponse().read(1000) == b" " * 1000
+        client.close()
+        last(bench, End.CLIENT_GONE)
+
     def test_the_connection_stays_usable(self, bench: Bench) -> None:
         """After an answer of the proxy's own, the next request on the same connection goes through."""
         bench.proxy.add(faults.server_error(), nth=2)

@@ -92,6 +92,10 @@ class MalformedReplyError(KubeError):
         return True
 
 
+class ReplyTooLargeError(MalformedReplyError):
+    """The reply has more bytes than a client reads. A list is asked for again in smaller pages (`paging`)."""
+
+
 class _Details(msgspec.Struct):
     retryAfterSeconds: Annotated[int, msgspec.Meta(le=_INT32_MAX)] | None = None  # noqa: N815 -- the API's name
 

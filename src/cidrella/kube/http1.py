@@ -6,9 +6,11 @@ Rules:
 - A connection that failed, or whose request was given up, is closed at once and without a goodbye, which TLS would wait
   for: nobody knows what else would come in. So is one on which the server speaks without being asked.
 - A reply that is read as it comes in makes the server wait while its reader is busy.
+- A connection that failed drops what came in of a reply that is read whole. Once it is lost, reference counting frees
+  it: it keeps no error that was raised, whose traceback would lead back to it.
 
 Theory of operation. There is at most one who waits, for the end of a reply or for more of it. Whatever happens is noted
-first, as the state of the parser or as `_error`, and then the one who waits is woken to look; so nothing is missed
+first, as the state of the parser or as `_failed`, and then the one who waits is woken to look; so nothing is missed
 between two looks. A request costs one write, one future and one timer.
 """
 
@@ -17,7 +19,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final, cast
 
-from cidrella.kube.replies import BadReplyError, Reply, ReplyParser
+from cidrella.kube.replies import BadReplyError, BodyTooLargeError, Reply, ReplyParser
 
 if TYPE_CHECKING:
     import ssl
@@ -41,7 +43,9 @@ class Connection(asyncio.Protocol):
         self.transport: asyncio.Transport | None = None
         self._parser = ReplyParser()
         self._waiter: asyncio.Future[None] | None = None
+        self._failed = False
         self._error: Exception | None = None
+        """What went wrong first, until it is raised."""
         self._streaming = False
         self._limit = 0
         self._unread = 0
@@ -78,8 +82,8 @@ class Connection(asyncio.Protocol):
             timer.cancel()
         assert parser.head is not None
         code, content_type, retry_after, _ = parser.head
-        reply = Reply(code, content_type, retry_after, b"".join(parser.pieces))
-        parser.pieces.clear()
+        reply = Reply(code, content_type, retry_after, bytes(parser.body))
+        parser.body.clear()
         return reply
 
     async def begin(self, request: bytes, deadline: float) -> Reply:
@@ -100,12 +104,12 @@ class Connection(asyncio.Protocol):
     async def piece(self) -> bytes:
         """What came in of the body since the last time, waiting for something; b"" at its end. Raises as above."""
         parser = self._parser
-        while not parser.pieces:
+        while not parser.body:
             if parser.ended:
                 return b""
             await self._event()
-        taken = b"".join(parser.pieces)
-        parser.pieces.clear()
+        taken = bytes(parser.body)
+        parser.body.clear()
         self._unread = 0
         if self._paused and self.transport is not None:
             self._paused = False
@@ -124,7 +128,7 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Called by the loop."""
         parser = self._parser
-        if parser.ended or self._error is not None:
+        if parser.ended or self._failed:
             self.abort()
             return
         try:
@@ -141,7 +145,7 @@ class Connection(asyncio.Protocol):
                 self.transport.pause_reading()
             self._wake()
         elif parser.size > self._limit:
-            self._fail(BadReplyError(f"the reply has more than {self._limit} bytes"))
+            self._fail(BodyTooLargeError(f"the reply has more than {self._limit} bytes"))
 
     def eof_received(self) -> None:
         """Called by the loop; it closes the connection then."""
@@ -168,8 +172,8 @@ class Connection(asyncio.Protocol):
 
     async def _event(self) -> None:
         """Wait until something happens. Raises what went wrong already: whoever calls has looked at all else."""
-        if self._error is not None:
-            raise self._error
+        if self._failed:
+            raise self._taken_error()
         self._waiter = self._loop.create_future()
         try:
             await self._waiter
@@ -184,10 +188,19 @@ class Connection(asyncio.Protocol):
         self._fail(TimeoutError())
 
     def _fail(self, error: Exception) -> None:
-        """Note the first thing that went wrong, and close the connection."""
-        if self._error is None:
+        """Note the first thing that went wrong, drop what came in, and close the connection."""
+        if not self._failed:
+            self._failed = True
             self._error = error
+            error.__traceback__ = error.__cause__ = error.__context__ = None  # frames in which we are a local variable
             self._parser.reusable = False
+            if not self._streaming and not self._parser.ended:
+                self._parser.body.clear()
             if self.transport is not None:
                 self.transport.abort()
         self._wake()
+
+    def _taken_error(self) -> Exception:
+        """What went wrong, to be raised, and kept no longer; raised again, it is only known that something did."""
+        error, self._error = self._error, None
+        return error or ConnectionAbortedError("closed by us")

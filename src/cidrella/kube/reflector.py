@@ -31,6 +31,7 @@ from cidrella.kube.backoff import Backoff
 from cidrella.kube.complaints import Complaints
 from cidrella.kube.errors import ApiError
 from cidrella.kube.mirror import Change, Named, T
+from cidrella.kube.paging import PageReader
 from cidrella.kube.presence import is_absent
 from cidrella.kube.reflector_settings import Absence, ReflectorSettings
 from cidrella.kube.replica import Listing, Replica
@@ -86,6 +87,7 @@ class Reflector(Generic[T]):
         self._path = path
         self._on_changes = on_changes
         self._settings = settings or ReflectorSettings()
+        self._pages = PageReader(client, path, self._settings.page)
         self._rng = rng or random.Random()  # noqa: S311 - it spreads load and keeps no secrets
         self._backoff = Backoff(self._settings.base, self._settings.cap, self._rng)
         self._complaints = Complaints(path)
@@ -165,13 +167,11 @@ class Reflector(Generic[T]):
     async def _read_pages(self) -> Listing[T]:
         """Everything there is, or an empty list without a version where the server does not serve this."""
         listing: Listing[T] = Listing()
-        params = {"limit": str(self._settings.page)}
         try:
             while not listing.version or listing.next_page:
-                reply = await self._client.request("GET", self._path, verb="list", params=params)
+                reply = await self._pages.read(listing.next_page)
                 self._replica.read_page(reply, listing)
                 del reply  # a page at a time is enough to have in memory
-                params["continue"] = listing.next_page
         except ApiError as error:
             if not await self._is_absence(error) or not self._believes_absence():
                 raise

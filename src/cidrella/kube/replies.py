@@ -7,11 +7,14 @@ Rules:
 - What comes after the end of a reply belongs to nobody: the reply stands, and nothing more is read from there.
 
 Theory of operation. A parser in C does the work and calls back; the callbacks for headers and body are the methods of
-a dict and a list, so that only the beginning, the head and the end of a reply come to Python at all.
+a dict and a bytearray, so that only the beginning, the head and the end of a reply come to Python at all. The C parser
+keeps its callbacks, so these hold the `ReplyParser` only weakly: it is freed, with a partial body, as soon as its
+connection is, and not at the next full garbage collection.
 """
 
 from __future__ import annotations
 
+import weakref
 from typing import Final, NamedTuple
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
@@ -22,6 +25,10 @@ HEAD_MAX: Final = 32 << 10
 
 class BadReplyError(Exception):
     """What came in is no reply, in words for people."""
+
+
+class BodyTooLargeError(BadReplyError):
+    """The reply has more bytes than the caller accepts."""
 
 
 class Reply(NamedTuple):
@@ -39,26 +46,28 @@ class ReplyParser:
     def __init__(self) -> None:
         self.head: Reply | None = None
         """The reply without its body, as soon as that is known."""
-        self.pieces: list[bytes] = []
-        """What of the body is there, and not yet taken. The list stays the same: whoever takes clears it."""
+        self.body = bytearray()
+        """What of the body is there, and not yet taken. The object stays the same: whoever takes clears it.
+
+        One block of memory: a large one goes back to the system when it is freed, thousands of small ones may not.
+        """
         self.size = 0
         """Bytes that came in since a reply was expected."""
         self.ended = True
         self.reusable = True
         """Whether another reply can follow."""
         self._to_the_end = False
-        self._headers: dict[bytes, bytes] = {}
-        self.on_header = self._headers.__setitem__
-        self.on_body = self.pieces.append
-        self._parser = HttpResponseParser(self)
+        self.headers: dict[bytes, bytes] = {}
+        """Those of the reply that is being read, until its head is known."""
+        self._parser = HttpResponseParser(_Callbacks(self))
 
     def expect(self) -> None:
         """Forget the last reply, which has ended, and expect another."""
         self.head = None
-        self.pieces.clear()
+        self.body.clear()
         self.size = 0
         self.ended = False
-        self._headers.clear()
+        self.headers.clear()
 
     def feed(self, data: bytes) -> bool:
         """Take in what came; whether the reply has ended. Raises BadReplyError: nothing can be expected any more."""
@@ -80,23 +89,41 @@ class ReplyParser:
         if self.head is not None and self._to_the_end:
             self.ended = True
 
-    def on_message_begin(self) -> None:
-        """Called by the parser. Raises, and so stops it, where nothing was expected."""
+    def message_begun(self) -> None:
+        """Raise, and so stop the C parser, where nothing was expected."""
         if self.ended:
             raise BadReplyError("nobody asked")
 
-    def on_headers_complete(self) -> None:
-        """Called by the parser."""
+    def headers_completed(self) -> None:
+        """Note the head of a reply, and forget that of an interim one."""
         code = self._parser.get_status_code()
         if code >= 200:
-            headers = {name.lower(): value for name, value in self._headers.items()}
+            headers = {name.lower(): value for name, value in self.headers.items()}
             content_type = headers.get(b"content-type", b"").decode("latin-1")
             self.head = Reply(code, content_type, headers.get(b"retry-after", b"").decode("latin-1"))
             self._to_the_end = b"content-length" not in headers and b"transfer-encoding" not in headers
-        self._headers.clear()
+        self.headers.clear()
 
-    def on_message_complete(self) -> None:
-        """Called by the parser, after interim replies too."""
+    def message_completed(self) -> None:
+        """Note the end of a reply; interim replies end too."""
         if self.head is not None:
             self.ended = True
             self.reusable = self._parser.should_keep_alive()
+
+
+class _Callbacks:
+    """What the C parser calls, by the names that it looks for. Holds the parser weakly: see above."""
+
+    def __init__(self, parser: ReplyParser) -> None:
+        self._parser = weakref.proxy(parser)
+        self.on_header = parser.headers.__setitem__
+        self.on_body = parser.body.extend
+
+    def on_message_begin(self) -> None:
+        self._parser.message_begun()
+
+    def on_headers_complete(self) -> None:
+        self._parser.headers_completed()
+
+    def on_message_complete(self) -> None:
+        self._parser.message_completed()

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cidrella import __version__
 from cidrella.kube.dialing import Dialer
-from cidrella.kube.errors import KubeError, MalformedReplyError, NoAnswerError
+from cidrella.kube.errors import KubeError, MalformedReplyError, NoAnswerError, ReplyTooLargeError
 from cidrella.kube.pool import Pool
-from cidrella.kube.replies import BadReplyError, Reply
+from cidrella.kube.replies import BadReplyError, BodyTooLargeError, Reply
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -165,7 +165,8 @@ class Stream:
                     pieces.append(chunk)
                     size += len(chunk)
                     if size > BODY_MAX:
-                        raise MalformedReplyError(f"{self._call}: the reply has more than {BODY_MAX} bytes")
+                        pieces.clear()
+                        raise ReplyTooLargeError(f"{self._call}: the reply has more than {BODY_MAX} bytes")
         except TimeoutError as error:
             raise _told(self._call, error, _LOST) from error
         return self.head._replace(body=b"".join(pieces))
@@ -187,6 +188,8 @@ class Stream:
 
 def _told(call: object, error: Exception, otherwise: str) -> KubeError:
     """What happened on the wire, in words for people; `otherwise` if nothing else is known."""
+    if isinstance(error, BodyTooLargeError):
+        return ReplyTooLargeError(f"{call}: {error}")
     if isinstance(error, BadReplyError):
         return MalformedReplyError(f"{call}: {error}")
     if isinstance(error, ssl.SSLCertVerificationError):
