@@ -10,6 +10,7 @@ from cidrella.controller.intents import Intents
 from cidrella.controller.metrics import Metrics
 from cidrella.core.cluster import Cluster
 from cidrella.kube.duty import Duty
+from cidrella.kube.errors import NoAnswerError
 from cidrella.kube.limiter import AdaptiveLimit
 
 if TYPE_CHECKING:
@@ -30,6 +31,10 @@ class FakeClient:
     async def patch(self, path: str, body: object, _kind: object, **_: object) -> None:
         self.sent.append((path, body))
         await self.answer(path)
+
+    async def request(self, method: str, path: str) -> bytes:
+        """What stands on a node: the API server is away, unless a test says otherwise."""
+        raise NoAnswerError(f"{method} {path}: no answer")
 
     @property
     def client(self) -> Client:

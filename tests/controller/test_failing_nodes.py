@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
 REFUSED = ApiError(403, "Forbidden", "denied by a policy")
+REFUSALS = [REFUSED, ApiError(404, "", "denied by a webhook"), ApiError(422, "Invalid", "denied by a policy")]
 FAILED = ApiError(500, "InternalError", "failed calling webhook")
 WEBHOOK_429 = ApiError(429, "TooManyRequests", "later", retry_after=0.01)
 
@@ -75,7 +76,7 @@ def show(office: Office, name: str, fake: FakeClient) -> None:
 
 
 @pytest.mark.parametrize("lease", [True, False])
-@pytest.mark.parametrize("error", [None, FAILED, NoAnswerError("lost"), REFUSED, WEBHOOK_429])
+@pytest.mark.parametrize("error", [None, FAILED, NoAnswerError("lost"), *REFUSALS, WEBHOOK_429])
 @pytest.mark.parametrize("bad", [6, MOST + 8])
 def test_good_nodes_are_served_beside_bad_ones(error: KubeError | None, bad: int, lease: bool) -> None:
     """N4, promise 6: once bad nodes were tried, however many there are, good nodes are served.
@@ -101,10 +102,10 @@ def test_good_nodes_are_served_beside_bad_ones(error: KubeError | None, bad: int
                 show(office, f"good{number}", fake)
             assert office.limit.limit >= 4
             counts = office.allocation.without_cidr()
-            reason = NoCidrReason.REFUSED if error is REFUSED else NoCidrReason.UNKNOWN_OUTCOME
+            reason = NoCidrReason.REFUSED if error in REFUSALS else NoCidrReason.UNKNOWN_OUTCOME
             assert counts[reason] == (bad, 0)
             assert sum(some for some, _ in counts.values()) == bad
-            if error is not REFUSED and lease:
+            if error not in REFUSALS and lease:
                 assert len(decode(office.intents.text() or "")) == bad
 
     asyncio.run(scenario())
@@ -168,6 +169,57 @@ def test_retry_after_is_kept() -> None:
             await until(lambda: len(times) == 2)
             assert times[1] - times[0] >= 0.5
             assert len({body["spec"]["podCIDR"] for _, body in fake.sent}) == 1
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("error", [None, REFUSED, FAILED])
+@pytest.mark.parametrize("lease", [True, False])
+def test_a_node_registered_anew_waits_for_no_turn_of_the_one_before(error: KubeError | None, lease: bool) -> None:
+    """N8, promise 6: a node that is deleted and created again is served, whatever waits for a turn under its name."""
+
+    async def scenario() -> None:
+        inherited = tuple(
+            Intent(f"uid of bad{number}", "p", (Prefix.parse(f"10.0.{number}.0/24"),)) for number in range(100)
+        )
+        async with serving(error, lease=lease, inherited=inherited) as (office, fake):
+            await until(lambda: len(fake.sent) >= 4)
+
+            async def hang_unless_new(_: str) -> None:
+                if "new" not in fake.sent[-1][1]["metadata"]["uid"]:
+                    await asyncio.Event().wait()
+
+            fake.answer = hang_unless_new
+            await asyncio.sleep(0.3)
+            hanging = set(office.allocation._writes)
+            for number in range(100):
+                if f"bad{number}" not in hanging:
+                    office.lose(f"bad{number}")
+                    office.see(node(f"bad{number}", uid=f"new {number}"))
+            anew = 100 - len(hanging)
+            await until(lambda: sum("new" in body["metadata"]["uid"] for _, body in fake.sent) >= anew)
+            await until(lambda: office.allocation.queue.in_hand == len(hanging) > 0)
+
+    asyncio.run(scenario())
+
+
+def test_nothing_waits_for_room_of_nodes_that_went() -> None:
+    """Where the record is full, nodes that come and go leave nothing behind."""
+
+    async def scenario() -> None:
+        async with serving(FAILED) as (office, _):
+            office.cluster.remove_pool("p")
+            office.cluster.add_pool(spec("p" * 250, "10.0.0.0/8 /24"))
+            for each in nodes(1000, name="bad"):
+                office.see(each)
+            await until(lambda: office.intents.full and office.allocation.queue.ready == 0)
+            recorded = {each.uid for each in decode(office.intents.text() or "")}
+            for each in nodes(1000, name="bad"):
+                if each.uid not in recorded:
+                    office.lose(each.name)
+            assert len(office.nodes) == len(recorded) < 1000
+            await until(lambda: len(office.allocation.queue) <= len(recorded))
+            assert not any(office.allocation._backlogs)
 
     asyncio.run(scenario())
 

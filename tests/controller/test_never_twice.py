@@ -646,13 +646,28 @@ class TestRoom:
         books = cluster(part(names[0], "10.0.0.0/12 /24"), part(names[1], "fd00::/48 /64"))
         intents = Intents(books, _recorded)
         intents.begin({}, [], adopts=True)
-        assert intents.room() == (BATCH, MOST_AGAIN)
+        assert intents.fitting(MOST, MOST) == (BATCH, 0)
+        assert intents.fitting(0, MOST) == (0, MOST_AGAIN)
         for each in nodes(1000):
-            if intents.room().first <= 0:
+            if not intents.fitting(1, 0)[0]:
                 break
             intents.add(each, books.decide(each), again=False)
         assert intents.full
         assert TEXT_MAX - 700 < len(intents.text() or "") <= TEXT_MAX
+
+    def test_both_shares_together_fit(self) -> None:
+        """Pitfall 27: where the text is nearly full, both shares together take no more than what is left."""
+        names = [f"ccc/{family}{'x' * 251}" for family in "46"]
+        books = cluster(part(names[0], "10.0.0.0/12 /24"), part(names[1], "fd00::/48 /64"))
+        intents = Intents(books, _recorded)
+        intents.begin({}, [], adopts=True)
+        for each in nodes(300):
+            intents.add(each, books.decide(each), again=False)
+            intents.doubt(each.name)
+        first, again = intents.fitting(40, MOST)
+        assert first == 40
+        assert 0 < again < MOST_AGAIN
+        assert intents.size + 700 * (first + again) <= TEXT_MAX
 
     def test_sizes_are_exact(self) -> None:
         """Pitfall 27: the size that is counted is that of the text, with entries that come, go and are held."""
@@ -675,10 +690,10 @@ class TestRoom:
         intents.begin({}, [], adopts=True)
         for each in nodes(MOST):
             intents.add(each, books.decide(each), again=False)
-        assert intents.room().first == 0
+        assert intents.fitting(MOST, 0) == (0, 0)
         for each in nodes(MOST):
             intents.doubt(each.name)
-        assert intents.room().first == BATCH
+        assert intents.fitting(MOST, 0) == (BATCH, 0)
         assert len(decode(intents.text() or "")) == MOST
 
     def test_refused_nodes_have_a_share_of_their_own(self) -> None:
@@ -688,10 +703,10 @@ class TestRoom:
         intents.begin({}, [], adopts=True)
         for each in nodes(MOST_AGAIN):
             intents.add(each, books.decide(each), again=True)
-        assert intents.room() == (BATCH, 0)
+        assert intents.fitting(BATCH - 9, MOST) == (BATCH - 9, 0)
         intents.drop("n0")
         intents.doubt("n1")
-        assert intents.room() == (BATCH, 2)
+        assert intents.fitting(BATCH - 9, MOST) == (BATCH - 9, 2)
 
 
 async def _recorded() -> bool:

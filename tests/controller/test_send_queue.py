@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 def fill(queue: SendQueue[str], attempt: Attempt, many: int) -> None:
     for number in range(many):
-        queue.put(f"{attempt.value} {number}", attempt, failures=number)
+        name = f"{attempt.value} {number}"
+        queue.put(name, name, attempt, failures=number)
 
 
 def taken(queue: SendQueue[str], window: int) -> list[Attempt]:
@@ -44,7 +45,7 @@ def test_a_share_is_not_exceeded_where_nothing_else_waits(attempt: Attempt, expe
     fill(queue, attempt, 100)
     assert taken(queue, 8) == [attempt] * expected
     if attempt is not Attempt.FIRST:
-        queue.put("new", Attempt.FIRST)
+        queue.put("n", "new", Attempt.FIRST)
         assert queue.take(8) == (Attempt.FIRST, "new")
 
 
@@ -52,7 +53,7 @@ def test_fewest_failures_first() -> None:
     """Of the retries that with fewest failures goes first, and of those alike the first that came."""
     queue = SendQueue[str]()
     for failures, name in ((3, "c"), (1, "a"), (2, "b"), (1, "a too")):
-        queue.put(name, Attempt.RETRY, failures)
+        queue.put(name, name, Attempt.RETRY, failures)
     order = []
     while (each := queue.take(4)) is not None:
         order.append(each[1])
@@ -74,17 +75,43 @@ def test_clear() -> None:
     assert queue.take(4) is not None
 
 
+@pytest.mark.parametrize("attempt", Attempt)
+def test_discard(attempt: Attempt) -> None:
+    """A write that was discarded is not sent; a later one for the same node is, in the order of its own."""
+    queue = SendQueue[str]()
+    queue.put("a", "old", attempt, failures=0)
+    queue.put("b", "other", attempt, failures=1)
+    assert queue.discard("a")
+    assert not queue.discard("a")
+    queue.put("a", "new", attempt, failures=2)
+    order = []
+    while (each := queue.take(4)) is not None:
+        order.append(each[1])
+        queue.ended(each[0])
+    assert order == ["other", "new"]
+
+
+def test_nothing_is_kept_of_what_was_discarded() -> None:
+    """However many retries come and are discarded, what is kept of them is bounded."""
+    queue = SendQueue[str]()
+    for number in range(1000):
+        queue.put(str(number), "x", Attempt.RETRY, failures=number)
+        queue.discard(str(number))
+    assert len(queue._retries) <= 65
+    assert queue.take(4) is None
+
+
 @given(st.lists(st.tuples(st.sampled_from(Attempt), st.booleans(), st.integers(LEAST, 32)), max_size=200))
 def test_a_first_attempt_never_waits_for_others(steps: Sequence[tuple[Attempt, bool, int]]) -> None:
     """Whatever came and ended before, and however the window changes: what waits is kept back by its own kind only."""
     queue = SendQueue[str]()
     flying: list[Attempt] = []
     waiting = dict.fromkeys(Attempt, 0)
-    for attempt, ends, window in steps:
+    for number, (attempt, ends, window) in enumerate(steps):
         if ends and flying:
             queue.ended(flying.pop(0))
         else:
-            queue.put("x", attempt)
+            queue.put(str(number), "x", attempt)
             waiting[attempt] += 1
         new = taken(queue, window)
         flying += new

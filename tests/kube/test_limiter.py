@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from cidrella.kube.errors import ApiError, KubeError, MalformedReplyError, NoAnswerError
+from cidrella.kube.errors import ApiError, ConfigError, KubeError, MalformedReplyError, NoAnswerError
 from cidrella.kube.limiter import CAP, LEAST, START, AdaptiveLimit
 
 TOO_MANY = ApiError(429, "", "Too many requests, please try again later.", retry_after=3.0, is_status=False)
@@ -241,6 +241,15 @@ def test_writes_that_hang_are_excused_while_others_are_answered() -> None:
         assert limit.limit == LEAST
 
     asyncio.run(scenario())
+
+
+def test_what_was_not_sent_says_nothing() -> None:
+    """A write that was not sent, for want of credentials, is no answer of the server."""
+    clock = Clock()
+    limit = limit_on(clock)
+    for _ in range(100):
+        limit.ended(limit.began(), ConfigError("the credential plugin failed"))
+    assert (limit.limit, limit.latency, limit.in_flight) == (START, 0.0, 0)
 
 
 def test_a_slow_server_excuses_nothing() -> None:

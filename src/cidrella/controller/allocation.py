@@ -25,7 +25,7 @@ Theory of operation:
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, deque
+from collections import Counter, OrderedDict
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -71,8 +71,12 @@ _PAUSE = 0.05
 """Seconds to wait where the lease ran out and its keeper has yet to say so."""
 _GATHER = 0.05
 """Seconds that little room in the record waits for more, so that fewer writes to the Lease do."""
+_GATHER_AGAIN = 10
+"""As many times as long for nodes that were refused: they are in no hurry."""
 _LOOK = 0.5
 """Seconds between two looks at the room in the record: a safety net, for an entry that ends wakes who waits."""
+_LOOK_AT_NODE = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.UNPROCESSABLE_ENTITY})
+"""Refusals that may be about the node as it is by now: gone, another of that name, or with podCIDRs."""
 _TELL_FAILURES = 3
 """PATCHes of unknown outcome in a row after which an event tells of it: one or two happen, and mend themselves."""
 
@@ -138,9 +142,9 @@ class Allocation:
         """Those whose last PATCH was definitely refused."""
         self._failures: Counter[str] = Counter()
         """PATCHes in a row that failed, by node."""
-        self._backlogs: tuple[deque[str], deque[str]] = deque(), deque()
-        """Those in hand for which nothing is recorded, and that wait for room in the Lease; the second deque has those
-        whose last PATCH was refused."""
+        self._backlogs: tuple[OrderedDict[str, None], OrderedDict[str, None]] = OrderedDict(), OrderedDict()
+        """Those in hand for which nothing is recorded, and that wait for room in the Lease; the second has those whose
+        last PATCH was refused."""
         self._backlogged = asyncio.Event()
         self._outbox: SendQueue[tuple[Node, Decision, Intent]] = SendQueue()
         """What is recorded, and is to be sent when there is a slot."""
@@ -234,7 +238,7 @@ class Allocation:
                 continue
             for name in names:
                 if not self._intents.has_recorded(name):
-                    self._backlogs[name in self.refused].append(name)
+                    self._backlogs[name in self.refused][name] = None
             recorded = [name for name in names if self._intents.has_recorded(name)]
             self._put_back([each[0].name for each in self._serve(recorded) if not self._hand_on(each)])
             if any(self._backlogs):
@@ -256,24 +260,33 @@ class Allocation:
         """Wait until there is room in the record for a batch of the backlog, or for some that would be sent at once."""
         await self._intents.wait_paced()
         while any(self._backlogs):
-            fitting = self._fitting()
-            if any(fit and fit in {BATCH, len(names)} for fit, names in zip(fitting, self._backlogs, strict=True)):
+            first, again = self._fitting()
+            if first and first in {BATCH, len(self._backlogs[0])}:
                 return
             # While many wait to be sent, a record of more has no node served sooner.
-            if self._outbox.first_attempts < BATCH // 2 and any(fitting):
+            if first and self._outbox.first_attempts < BATCH // 2:
                 await asyncio.sleep(_GATHER)
+                return
+            if again and not first:
+                await self._gather_again()
                 return
             await self._intents.wait_ended(_LOOK)
 
-    def _fitting(self) -> list[int]:
+    async def _gather_again(self) -> None:
+        """Wait a while for more nodes that were refused, which saves writes to the Lease; others end it."""
+        for _ in range(_GATHER_AGAIN):
+            if self._backlogs[0]:
+                return
+            await asyncio.sleep(_GATHER)
+
+    def _fitting(self) -> tuple[int, int]:
         """How many of each backlog there is room for."""
-        rooms = self._intents.room()
-        return [max(min(room, len(names)), 0) for room, names in zip(rooms, self._backlogs, strict=True)]
+        return self._intents.fitting(*map(len, self._backlogs))
 
     def _take_backlog(self) -> list[str]:
         """The names that there is room for."""
         fitting = zip(self._fitting(), self._backlogs, strict=True)
-        taken = [names.popleft() for fit, names in fitting for _ in range(fit)]
+        taken = [names.popitem(last=False)[0] for fit, names in fitting for _ in range(fit)]
         if not any(self._backlogs):
             self._backlogged.clear()
         return taken
@@ -301,7 +314,7 @@ class Allocation:
             return False
         failures = self._failures[node.name]
         inherited = Attempt.INHERITED if self._intents.may_land(node.name) else Attempt.FIRST
-        self._outbox.put(each, Attempt.RETRY if failures else inherited, failures)
+        self._outbox.put(node.name, each, Attempt.RETRY if failures else inherited, failures)
         self._sendable.set()
         return True
 
@@ -362,7 +375,7 @@ class Allocation:
             write.cancel()
         for name in self._intents.end():
             self._cluster.cancel(name)
-        self._put_back([*chain(*self._backlogs), *(node.name for node, _, _ in self._outbox.clear())])
+        self._put_back([*chain(*self._backlogs), *self._outbox.clear()])
         for names in self._backlogs:
             names.clear()
         self.waiting.clear()
@@ -389,6 +402,12 @@ class Allocation:
         self._written.pop(name, None)
         self._intents.drop(name)
         self.queue.discard(name)
+        # What waits for its turn must not keep another node of that name waiting.
+        backlogged = [names for names in self._backlogs if name in names]
+        for names in backlogged:
+            del names[name]
+        if self._outbox.discard(name) or backlogged:
+            self.queue.done(name)
 
     def _serve(self, names: list[str]) -> list[tuple[Node, Decision, Intent]]:
         """Decide on nodes that were taken. What was decided comes back, to be recorded and sent."""
@@ -519,23 +538,26 @@ class Allocation:
         if error.unsettled:
             self._doubt(node)
             self._tell_unknown(node, error)
-        elif isinstance(error, ApiError) and error.code == HTTPStatus.UNPROCESSABLE_ENTITY:
+        elif isinstance(error, ApiError) and error.code in _LOOK_AT_NODE:
             await self._look(node, error)
-        elif isinstance(error, ApiError) and error.code == HTTPStatus.NOT_FOUND:
-            pass  # the watch is about to tell, and frees what was reserved
-        else:
+        elif isinstance(error, ApiError):
             self._refused(node, error)
+        else:
+            _log.warning("PATCH was not sent", node=node.name, error=str(error))
+            self._release(node)
         if self.pending.get(node.name) is not None:
             asked = error.retry_after or 0.0 if isinstance(error, ApiError) else 0.0
             self.queue.retry(node.name, at_least=min(asked, _RETRY_AFTER_MAX))
 
     async def _look(self, node: Node, refusal: ApiError) -> None:
-        """A 422 says that the uid is another one, that podCIDRs are set, or something else: the node tells which."""
+        """A 404 or a 422 says that the node is gone, that it has podCIDRs, or something else: the node tells which."""
         try:
             found = read_node(await self._client.request("GET", f"{NODES_PATH}/{node.name}"))
         except (KubeError, msgspec.MsgspecError, ValueError, RecursionError) as error:
-            _log.warning("a node that refused its blocks cannot be read", node=node.name, error=str(error))
-            return
+            if not (isinstance(error, ApiError) and error.code == HTTPStatus.NOT_FOUND):
+                _log.warning("node cannot be read after a refusal", node=node.name, error=str(error))
+                self._refused(node, refusal)
+            return  # where it is gone, the watch is about to tell
         if found.uid != node.uid:
             return  # the watch is about to tell: one is gone, another came
         if found.pod_cidrs:
@@ -558,7 +580,7 @@ class Allocation:
         if failures >= _TELL_FAILURES:
             self._findings.assignment_failed(node, f"the outcome of {failures} attempts is unknown: {error}")
 
-    def _refused(self, node: Node, error: ApiError | KubeError) -> None:
+    def _refused(self, node: Node, error: ApiError) -> None:
         """The API server definitely refused a PATCH."""
         _log.warning("API server refused a PATCH", node=node.name, error=str(error))
         if node.name in self.pending:

@@ -211,10 +211,12 @@ class Controller:
     def _without_cidr(self) -> dict[NoCidrReason, tuple[int, int]]:
         """The leader tells. Where the API server cannot be reached, no replica may lead, and every replica tells."""
         counts = self._allocation.without_cidr()
-        if self._flags.allocate and self._api_troubled():
+        if not self._flags.allocate:
+            return dict.fromkeys(counts, (0, 0))
+        if self._nodes.trouble or (self._elector and self._elector.trouble):
             every = sum(some for some, _ in counts.values()), sum(long for _, long in counts.values())
             return {reason: every if reason is NoCidrReason.API_UNREACHABLE else (0, 0) for reason in counts}
-        return counts if self._flags.allocate and self._duty.on else dict.fromkeys(counts, (0, 0))
+        return counts if self._duty.leads else dict.fromkeys(counts, (0, 0))
 
     def _api_troubled(self) -> bool:
         """A server that has frozen is noticed by the election first: a watch that is silent looks like any other."""

@@ -20,7 +20,7 @@ import asyncio
 import json
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from cidrella.core.prefix import Prefix
 
@@ -137,14 +137,6 @@ def take_over(
     return to_send
 
 
-class Room(NamedTuple):
-    """For how many more nodes something can be recorded."""
-
-    first: int
-    again: int
-    """Of those whose last PATCH was refused."""
-
-
 class Intents:
     """What this process has reserved and may send, and the part of it that is known to be in the Lease.
 
@@ -215,6 +207,7 @@ class Intents:
         """This process leads no more. The nodes for which something is reserved that nobody recorded or sent."""
         self._on = False
         self.written = 0
+        self.full = False
         unsent = list(self._unrecorded)
         for name in unsent:
             self.drop(name)
@@ -288,12 +281,16 @@ class Intents:
                 return True
         return False
 
-    def room(self) -> Room:
-        """For how many more nodes there is room. O(entries that are held)."""
+    def fitting(self, first: int, again: int) -> tuple[int, int]:
+        """How many entries more fit: for nodes of which none was refused before, and for others; at most so many each.
+
+        Together they are never more than a batch. O(entries that are held).
+        """
         text = (TEXT_MAX - self.size) // _ENTRY_MAX if self.records else BATCH
         self.full = text <= 0
-        first = len(self._open) - len(self._unknown) - len(self._again)
-        return Room(min(BATCH, MOST - first, text), min(BATCH, MOST_AGAIN - len(self._again), text))
+        known = len(self._open) - len(self._unknown) - len(self._again)
+        first = max(min(first, MOST - known, text, BATCH), 0)
+        return first, max(min(again, MOST_AGAIN - len(self._again), text - first, BATCH - first), 0)
 
     async def wait_paced(self) -> None:
         """Wait until a record may be written again, where the text is large."""

@@ -21,8 +21,9 @@ attempts as the limit was when the round began. Where all of them fail, the serv
 halved. Where few do, the trouble is of these objects, such as an admission webhook that hangs for them, and the limit
 stays nearly as it is. A write that failed before says nothing new of the server when it fails again.
 
-A write that hangs while others are answered in time takes nothing of the server, and would keep others waiting for as
-long as it hangs: after `OVERDUE` seconds it may be excused, and counts no longer towards the limit. At most `CAP` are.
+A write that hangs, where answers take no longer than the target, would keep others waiting for as long as it hangs:
+after `OVERDUE` seconds it may be excused, and counts no longer towards the limit. At most `CAP` are. A server that
+freezes altogether thus has that many more requests to answer when it goes on.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Final
 
-from cidrella.kube.errors import ApiError
+from cidrella.kube.errors import ApiError, ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -46,7 +47,7 @@ CAP: Final = 32
 TARGET: Final = 0.5
 """Seconds for an answer. A server with nothing else to do takes a hundredth of that."""
 OVERDUE: Final = 1.0
-"""Seconds after which a write that has no answer may be excused, while others are answered well."""
+"""Seconds after which a write that has no answer may be excused, where answers take less than the target."""
 _TOO_MANY: Final = 429
 _PAUSE: Final = 1.0
 """Seconds, for a 429 that names none: what Kubernetes names mostly."""
@@ -153,6 +154,8 @@ class AdaptiveLimit:
         self._in_flight -= 1
         self._changed.set()
         now = self._clock()
+        if isinstance(error, ConfigError):
+            return  # nothing was sent
         if isinstance(error, ApiError) and error.code == _TOO_MANY and not error.is_status:
             pause = _PAUSE if error.retry_after is None else min(error.retry_after, _PAUSE_MAX)
             self._paused_until = max(self._paused_until, now + pause)
