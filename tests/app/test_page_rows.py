@@ -31,7 +31,7 @@ class TestNodes:
             (node("a", has="192.0.2.0/24"), "untracked", "in no pool: 192.0.2.0/24", "a pool around them"),
             (node("a", has="10.0.0.0/25"), "conflict", "also held by other (10.0.0.0/24)", "to delete the node"),
             (node("a", has="<b>"), "unreadable", "cannot be read: '<b>'", "to delete the node"),
-            (node("a", terminating=True), "waiting", "it is being deleted, and is given none", ""),
+            (node("a", terminating=True), "waiting", "it is being deleted and gets no Pod CIDR", ""),
             (
                 node("a", uninitialized=True),
                 "waiting",

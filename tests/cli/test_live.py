@@ -241,7 +241,7 @@ def lease(holder: str, seconds_ago: float) -> dict[str, object]:
     [
         (None, 0, "no controller holds the Lease kube-system/cidrella or kube-system/cidrella-alone"),
         ("", 0, "no controller holds the Lease kube-system/cidrella or kube-system/cidrella-alone"),
-        ("host_1", 3000, "host_1 held the Lease kube-system/cidrella, renewed 50m ago: it ran out"),
+        ("host_1", 3000, "host_1 held the Lease kube-system/cidrella, renewed 50m ago: the Lease has expired"),
         ("host_1", -600, "host_1 holds the Lease kube-system/cidrella, renewed 0s ago, and should serve it"),
     ],
 )
@@ -281,10 +281,10 @@ def test_explain_finds_a_controller_without_election(
     del api.objects[HEARTBEAT]
     api.instead[HEARTBEAT] = refusal(403, "Forbidden")
     out = cidrella("explain", "a").out
-    assert "who holds the Lease kube-system/cidrella-alone cannot be told" in out
+    assert "cannot read the holder of the Lease kube-system/cidrella-alone" in out
     assert ("host_1 held the Lease kube-system/cidrella, " in out) == (seconds_ago is not None)
     api.objects[LEASE] = lease("host_1", 3)
-    assert "cannot be told" not in cidrella("explain", "a").out
+    assert "cannot read the holder" not in cidrella("explain", "a").out
 
 
 def test_explain_without_the_right_to_read_leases(cidrella: Cidrella, api: FakeApi) -> None:
@@ -294,10 +294,11 @@ def test_explain_without_the_right_to_read_leases(cidrella: Cidrella, api: FakeA
     api.instead[LEASE] = refusal(403, "Forbidden")
     result = cidrella("explain", "a")
     assert result.code == 0
-    assert "cannot be told: the user needs the permission to get leases.coordination.k8s.io" in result.out
+    right = "the user needs the permission to get leases.coordination.k8s.io"
+    assert f"cannot read the holder of the Lease kube-system/cidrella: {right}" in result.out
     assert "it would get 10.0.0.0/24 from p" in result.out
     api.instead[LEASE] = 200, b"<html>"
-    assert "cannot be told" in cidrella("explain", "a").out
+    assert "cannot read the holder" in cidrella("explain", "a").out
 
 
 def test_explain_why_a_node_waits(cidrella: Cidrella, api: FakeApi) -> None:
@@ -309,7 +310,7 @@ def test_explain_why_a_node_waits(cidrella: Cidrella, api: FakeApi) -> None:
     api.node("late")
     assert cidrella("explain", "holder").out.endswith("Kept: 10.0.0.0/24 from full\n")
     assert "every pool that applies is full" in cidrella("explain", "early").out
-    assert "it is being deleted, and is given none" in cidrella("explain", "leaving").out
+    assert "it is being deleted and gets no Pod CIDR" in cidrella("explain", "leaving").out
     assert "every pool that applies is full: full (no IPv4 /24 left)\nwhat would" in cidrella("explain", "late").out
     api.pool("labelled", "10.9.0.0/24", key="zone")
     early = cidrella("explain", "early").out
@@ -317,9 +318,14 @@ def test_explain_why_a_node_waits(cidrella: Cidrella, api: FakeApi) -> None:
     assert "would get" not in early
     assert "full (no IPv4 /24 left)" in cidrella("explain", "early", "--no-wait-for-cloud-provider").out
     api.pool("roomy", "10.8.0.0/24")
-    assert cidrella("explain", "early").out.endswith(
-        "with the labels that it has, it would get 10.8.0.0/24 from roomy\n"
+    alone, served = (
+        "no controller holds the Lease",
+        "with the labels that it has, it would get 10.8.0.0/24 from roomy\n",
     )
+    assert served + alone in cidrella("explain", "early").out
+    api.objects[LEASE] = lease("host", 3)
+    assert cidrella("explain", "early").out.endswith(served)
+    del api.objects[LEASE]
     api.collections[POOLS].clear()
     assert "no pool applies to it\nwhat would help: a pool" in cidrella("explain", "late").out
     api.pool("fresh", "10.1.0.0/24", finalizers=[])

@@ -12,7 +12,7 @@ import pytest
 from cidrella.controller.intents import (
     BATCH,
     MOST,
-    MOST_AGAIN,
+    MOST_REFUSED,
     TEXT_MAX,
     Intent,
     Intents,
@@ -647,7 +647,7 @@ class TestRoom:
         intents = Intents(books, _recorded)
         intents.begin({}, [], adopts=True)
         assert intents.fitting(MOST, MOST) == (BATCH, 0)
-        assert intents.fitting(0, MOST) == (0, MOST_AGAIN)
+        assert intents.fitting(0, MOST) == (0, MOST_REFUSED)
         for each in nodes(1000):
             if not intents.fitting(1, 0)[0]:
                 break
@@ -663,10 +663,10 @@ class TestRoom:
         intents.begin({}, [], adopts=True)
         for each in nodes(300):
             intents.add(each, books.decide(each), again=False)
-            intents.doubt(each.name)
+            intents.mark_unknown(each.name)
         first, again = intents.fitting(40, MOST)
         assert first == 40
-        assert 0 < again < MOST_AGAIN
+        assert 0 < again < MOST_REFUSED
         assert intents.size + 700 * (first + again) <= TEXT_MAX
 
     def test_sizes_are_exact(self) -> None:
@@ -692,7 +692,7 @@ class TestRoom:
             intents.add(each, books.decide(each), again=False)
         assert intents.fitting(MOST, 0) == (0, 0)
         for each in nodes(MOST):
-            intents.doubt(each.name)
+            intents.mark_unknown(each.name)
         assert intents.fitting(MOST, 0) == (BATCH, 0)
         assert len(decode(intents.text() or "")) == MOST
 
@@ -701,11 +701,11 @@ class TestRoom:
         books = cluster(spec("p", "10.0.0.0/8 /24"))
         intents = Intents(books, _recorded)
         intents.begin({}, [], adopts=True)
-        for each in nodes(MOST_AGAIN):
+        for each in nodes(MOST_REFUSED):
             intents.add(each, books.decide(each), again=True)
         assert intents.fitting(BATCH - 9, MOST) == (BATCH - 9, 0)
         intents.drop("n0")
-        intents.doubt("n1")
+        intents.mark_unknown("n1")
         assert intents.fitting(BATCH - 9, MOST) == (BATCH - 9, 2)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import pytest
 
 from cidrella.controller.release import active_holder
-from cidrella.kube.election import ElectionSettings
+from cidrella.kube.election import ElectionSettings, read_holder
 from cidrella.kube.errors import ApiError
 from cidrella.model.lease import Lease, LeaseSpec, lease_path, micro_time
 from tests.kube.simulated import simulate
@@ -29,7 +29,8 @@ class Leases:
     def __init__(self) -> None:
         self.held: dict[str, tuple[str, int, float]] = {}
         """By name: holder, duration, and seconds between two renewals; 0 for a holder that is gone."""
-        self._behind = time.time() - 3600 - 1000  # simulated time begins at 1,000
+        self.started = time.time() - 1000  # simulated time begins at 1,000
+        self._behind = self.started - 3600
 
     async def get(self, path: str, kind: type[T]) -> T:
         assert kind is Lease
@@ -63,6 +64,21 @@ def test_clock_that_is_behind(name: str) -> None:
     assert found is not None
     assert (found.identity, found.lease, seconds) == ("host", f"kube-system/{name}", 30)
     assert observed == [f"kube-system/{name}"]
+
+
+@pytest.mark.parametrize("began", [0.0, 1.0, 1.9])
+def test_clock_that_is_behind_while_both_go_on(began: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """F6: a holder that renews its Lease is found, however old the renewals seem to be at each look."""
+
+    def wall() -> float:
+        return leases.started + asyncio.get_running_loop().time()
+
+    monkeypatch.setattr(read_holder, "__kwdefaults__", {"wall": wall})
+    leases = Leases()
+    leases.held["cidrella"] = "host", 15, 2.1 + began / 10
+    found, _, observed = find(leases)
+    assert observed == ["kube-system/cidrella"]
+    assert found is not None
 
 
 def test_both_leases_of_holders_that_are_gone() -> None:

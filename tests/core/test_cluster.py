@@ -168,7 +168,7 @@ class TestNodesThatWait:
             [],
             [],
             Reason.TERMINATING,
-            "it is being deleted, and is given none",
+            "it is being deleted and gets no Pod CIDR",
         )
         assert free(books, "p") == [2]
 

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cidrella.core.decision import Outcome, Reason
+from cidrella.core.selector import Selector
 from tests.core.build import cluster, give, node, nodes, part, spec, story, texts
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from cidrella.core.cluster import Cluster
     from cidrella.core.decision import Node
     from cidrella.core.pool import PoolSpec
@@ -193,3 +196,33 @@ class TestPoolsOfOneFamily:
         assert awaited(books, tainted("zone=a")) == ""
         assert give(books, node("a", "zone=a")) == ["10.1.0.0/24", "fd00::/64"]
         assert awaited(books, tainted()) == ""
+
+
+def test_selectors_are_looked_at_once_for_a_kind_of_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    """N10, A9: nodes that are alike to all selectors cost one look at each selector, however many nodes there are."""
+    looks = 0
+    lacks_labels = Selector.lacks_labels
+
+    def counted(self: Selector, name: str, labels: Mapping[str, str]) -> bool:
+        nonlocal looks
+        looks += 1
+        return lacks_labels(self, name, labels)
+
+    monkeypatch.setattr(Selector, "lacks_labels", counted)
+    pools = [spec(f"p{rack}", f"10.{rack}.0.0/16 /24", where=f"rack=r{rack} and !virtual") for rack in range(1, 50)]
+    books = cluster(FALLBACK, *pools)
+    for number in range(100):
+        assert awaited(books, tainted("virtual=yes", f"n{number}")) == ""
+    assert looks == len(pools)
+
+
+def test_a_kept_answer_ends_with_its_room() -> None:
+    """N10: nodes of one kind wait for the next pool when the one before is full, and for it again when it has room."""
+    books = cluster(FALLBACK, ZONE_A, spec("zone-b", "10.2.0.0/24 /24", where="zone=b"))
+    assert awaited(books, tainted(name="one")) == "zone-a"
+    assert give(books, node("a", "zone=a")) == ["10.1.0.0/24"]
+    assert awaited(books, tainted(name="two")) == "zone-b"
+    assert give(books, node("b", "zone=b")) == ["10.2.0.0/24"]
+    assert awaited(books, tainted(name="three")) == ""
+    books.forget("a")
+    assert awaited(books, tainted(name="four")) == "zone-a"

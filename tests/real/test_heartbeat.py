@@ -97,7 +97,7 @@ def test_killed_controller_blocks_release_until_its_heartbeat_expires(site: Site
     def is_released() -> bool:
         done = command("release", "--finalizers", "--yes")
         assert holder in done.err
-        assert ("it seems to have run out: looking on for 3 s" if done.code == 0 else "wait 3 s") in done.err
+        assert ("the Lease appears expired: waiting 3 s" if done.code == 0 else "wait 3 s") in done.err
         return done.code == 0
 
     eventually(is_released)
@@ -120,7 +120,7 @@ def test_explain_names_controller_without_election(site: Site, command: Cidrella
     site.admin.patch(HEARTBEAT, {"spec": {"renewTime": "2020-01-01T00:00:00.000000Z"}})
     assert f"{holder} held the Lease {NAME}, renewed " in command("explain", "waits").out
     site.admin.delete(HEARTBEAT)
-    expected = f"no controller holds the Lease kube-system/cidrella or {NAME}: none runs to serve the node"
+    expected = f"no controller holds the Lease kube-system/cidrella or {NAME}: none is running"
     assert expected in command("explain", "waits").out
     replica.process.resume()
     site.wait_served("waits")

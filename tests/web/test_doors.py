@@ -505,6 +505,17 @@ class TestWrong:
 
         serve(scenario, door=guarded())
 
+    def test_forms_with_a_part_of_an_unknown_encoding(self) -> None:
+        """A part whose encoding is unknown is wrong like anything else, and no error of the server."""
+
+        async def scenario(ask: Asker, _: Board) -> None:
+            part = b'Content-Disposition: form-data; name="password"\r\nContent-Transfer-Encoding: nonsense\r\n\r\nx'
+            headers = {"Content-Type": "multipart/form-data; boundary=b"}
+            answer = await ask("/login", "POST", data=b"--b\r\n" + part + b"\r\n--b--\r\n", headers=headers)
+            assert (answer.status, answer.headers["Location"]) == (303, "/login#wrong")
+
+        serve(scenario, door=guarded())
+
     @pytest.mark.parametrize("coding", ["gzip", "deflate"])
     def test_forms_with_a_content_coding(self, coding: str) -> None:
         """The form is refused unread: no checker is asked."""

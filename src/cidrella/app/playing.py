@@ -84,7 +84,7 @@ def add_nodes(
     return _with_client(access, "create nodes", add)
 
 
-def refuse_clusters(access: Access) -> None:
+def require_embedded_api(access: Access) -> None:
     """Raise `ClusterError` where this is not the embedded API."""
 
     async def nothing(_: Client, __: str) -> None:

@@ -180,15 +180,15 @@ class Settings(CommonSettings):
         TRUTH,
         "true",
         Group.NODES,
-        "Let a node wait whose cloud provider has not initialised it yet, if labels that are still missing could make "
-        "another pool match it.",
+        "Delay allocation for a node with the taint node.cloudprovider.kubernetes.io/uninitialized, if labels that are "
+        "not set yet could make another pool match it.",
     )
     """A block cannot be taken back once a node has it, while waiting costs a node seconds (N10)."""
     wait_for_cloud_provider_timeout: float = setting(
         DURATION_OR_ZERO,
         "60s",
         Group.NODES,
-        "How long such a node waits at most, from when this replica first sees it. 0: none waits.",
+        "Maximum delay for such a node, from when this replica first sees it. 0 disables the delay.",
     )
     """Cloud providers take seconds. A provider that needs the Pod network to start waits for its own node, and must
     not wait for ever (N10)."""

@@ -86,7 +86,7 @@ def remove(
     if bool(names) is every:
         raise typer.BadParameter("name the nodes to remove, or say --all")
     access = source.open_cluster(kubeconfig, context)
-    playing.refuse_clusters(access)
+    playing.require_embedded_api(access)
     had = {each.metadata.name: ", ".join(each.spec.pod_cidrs) for each in read_cluster(access).inventory.nodes}
     with shared.bar("removing nodes", MofNCompleteColumn(), _WORTH_A_BAR) as progress:
         gone = playing.remove_nodes(access, names or [], every=every, progress=progress)

@@ -112,8 +112,8 @@ def _carry_out(access: Access, lease: ElectionSettings, expected: int) -> None:
             access,
             lease,
             on_wait=lambda holder: typer.echo(
-                f"{_told(holder)}; it seems to have run out: "
-                f"looking on for {holder.duration:g} s whether it is renewed",
+                f"{_told(holder)}; the Lease appears expired: "
+                f"waiting {holder.duration:g} s to see whether it is renewed",
                 err=True,
             ),
             on_done=lambda: bar.advance(task),

@@ -78,8 +78,8 @@ WaitForLabels = Annotated[
     bool,
     typer.Option(
         "--wait-for-cloud-provider/--no-wait-for-cloud-provider",
-        help="Let a node wait whose cloud provider has not initialised it yet, if labels that are still missing could "
-        "make another pool match it.",
+        help="Delay allocation for a node with the taint node.cloudprovider.kubernetes.io/uninitialized, if labels "
+        "that are not set yet could make another pool match it.",
     ),
 ]
 Format = Annotated[Output, typer.Option("-o", "--output", help="How to write the result.")]

@@ -21,6 +21,8 @@ def remarks(report: Explanation, leases: Sequence[LeaseLook]) -> Iterator[str]:
     gift = f"{', '.join(map(str, report.would_get.blocks))} from {' and '.join(report.would_get.pool_names)}"
     if report.decision.reason is Reason.UNINITIALIZED:
         yield f"with the labels that it has, it would get {gift}"
+        if leases and not any(each.holder is not None and not each.holder.expired for each in leases):
+            yield from _told_holders(leases)
         return
     if report.unguarded:
         yield f"it would get {gift} once {_those(report)} its finalizer, which the controller installs (P1)"
@@ -51,16 +53,16 @@ def _told_holders(leases: Sequence[LeaseLook]) -> Iterator[str]:
     held = [each for each in leases if each.holder is not None and not each.holder.expired]
     known = held or [each for each in leases if each.unknown or each.holder is not None]
     if not known:
-        yield f"no controller holds the Lease {' or '.join(each.name for each in leases)}: none runs to serve the node"
+        yield f"no controller holds the Lease {' or '.join(each.name for each in leases)}: none is running"
     yield from map(_told_holder, known)
 
 
 def _told_holder(lease: LeaseLook) -> str:
     """The holder of a Lease that is held, or was, or why that is not known."""
     if lease.holder is None:
-        return f"who holds the Lease {lease.name} cannot be told: {lease.unknown}"
+        return f"cannot read the holder of the Lease {lease.name}: {lease.unknown}"
     identity, renewed = lease.holder.identity, lease.holder.renewed
     when = "" if renewed is None else f", renewed {duration(renewed)} ago"
     if lease.holder.expired:
-        return f"{identity} held the Lease {lease.name}{when}: it ran out, and no controller serves the node by it"
+        return f"{identity} held the Lease {lease.name}{when}: the Lease has expired, its controller is not running"
     return f"{identity} holds the Lease {lease.name}{when}, and should serve it at any moment"

@@ -71,7 +71,7 @@ _PAUSE = 0.05
 """Seconds to wait where the lease ran out and its keeper has yet to say so."""
 _GATHER = 0.05
 """Seconds that little room in the record waits for more, so that fewer writes to the Lease do."""
-_GATHER_AGAIN = 10
+_GATHER_REFUSED = 10
 """As many times as long for nodes that were refused: they are in no hurry."""
 _LOOK = 0.5
 """Seconds between two looks at the room in the record: a safety net, for an entry that ends wakes who waits."""
@@ -268,13 +268,13 @@ class Allocation:
                 await asyncio.sleep(_GATHER)
                 return
             if again and not first:
-                await self._gather_again()
+                await self._gather_refused()
                 return
             await self._intents.wait_ended(_LOOK)
 
-    async def _gather_again(self) -> None:
+    async def _gather_refused(self) -> None:
         """Wait a while for more nodes that were refused, which saves writes to the Lease; others end it."""
-        for _ in range(_GATHER_AGAIN):
+        for _ in range(_GATHER_REFUSED):
             if self._backlogs[0]:
                 return
             await asyncio.sleep(_GATHER)
@@ -464,7 +464,7 @@ class Allocation:
         if attempt is Attempt.FIRST:
             flight.timer = loop.call_later(OVERDUE, self._excuse, flight)
         # Not by the task itself, which does not even begin if it is cancelled at once.
-        write.add_done_callback(partial(self._came_home, node, flight))
+        write.add_done_callback(partial(self._write_ended, node, flight))
 
     def _excuse(self, flight: _Flight) -> None:
         """A first attempt hangs: if others are answered, it does not keep them waiting."""
@@ -473,7 +473,7 @@ class Allocation:
             self._outbox.ended(flight.attempt)
             self._sendable.set()
 
-    def _came_home(self, node: Node, flight: _Flight, write: asyncio.Task[KubeError | None]) -> None:
+    def _write_ended(self, node: Node, flight: _Flight, write: asyncio.Task[KubeError | None]) -> None:
         """A write has ended, one way or another: the name is out of hand."""
         del self._writes[node.name]
         if flight.timer is not None:
@@ -572,7 +572,7 @@ class Allocation:
     def _doubt(self, node: Node) -> None:
         """A PATCH of what is reserved for a node may still land."""
         if self._cluster.is_reserved(node.name, node.uid):
-            self._intents.doubt(node.name)
+            self._intents.mark_unknown(node.name)
 
     def _tell_unknown(self, node: Node, error: KubeError) -> None:
         failures = self._failures[node.name]

@@ -37,7 +37,7 @@ MOST: Final = 512
 
 Neither entries whose outcome is unknown count, nor what is only held: no new node could make room by ending them.
 """
-MOST_AGAIN: Final = MOST // 4
+MOST_REFUSED: Final = MOST // 4
 """Entries at a time for nodes whose last PATCH was refused: a share of their own, so that they keep no node waiting."""
 BATCH: Final = 256
 """Nodes that are decided on at a time, and recorded by one write: half of the above, so that one is sent meanwhile."""
@@ -239,7 +239,7 @@ class Intents:
             self._unrecorded.pop(name, None)
         self._ended.set()
 
-    def doubt(self, name: str) -> None:
+    def mark_unknown(self, name: str) -> None:
         """A PATCH of what is reserved for a node may still land."""
         if name in self._open:
             self._unknown.add(name)
@@ -290,7 +290,7 @@ class Intents:
         self.full = text <= 0
         known = len(self._open) - len(self._unknown) - len(self._again)
         first = max(min(first, MOST - known, text, BATCH), 0)
-        return first, max(min(again, MOST_AGAIN - len(self._again), text - first, BATCH - first), 0)
+        return first, max(min(again, MOST_REFUSED - len(self._again), text - first, BATCH - first), 0)
 
     async def wait_paced(self) -> None:
         """Wait until a record may be written again, where the text is large."""

@@ -103,10 +103,8 @@ def first_live(holders: Sequence[Holder]) -> Holder | None:
 
 
 def _ran_out(seen: Holder | None, again: Holder) -> bool:
-    """Whether a Lease has run out, and was not renewed either since it was first seen."""
-    if seen is None or not again.expired or again.identity != seen.identity:
-        return False
-    return again.renewed is not None and seen.renewed is not None and again.renewed >= seen.renewed
+    """Whether a Lease was not renewed since it was first seen. Ages say nothing here: both clocks go on."""
+    return seen is not None and (again.identity, again.renew_time) == (seen.identity, seen.renew_time)
 
 
 async def find_guarded(client: Client, kinds: Sequence[PoolKind] = POOL_KINDS) -> list[Guarded]:

@@ -516,7 +516,7 @@ _OUTCOMES = {
 }
 """How a node stands by the worst that is found of it."""
 
-_BEING_DELETED = "it is being deleted, and is given none"
+_BEING_DELETED = "it is being deleted and gets no Pod CIDR"
 _WAITS_FOR_LABELS = "it waits for its cloud provider, for a limited time"
 
 

@@ -66,7 +66,7 @@ class Reason(Enum):
     UNINITIALIZED = "WaitingForCloudProvider"
     TERMINATING = "NodeTerminating"
     ASSIGNMENT_FAILED = "CIDRAssignmentFailed"
-    """Blocks were chosen, and the API server refused to write them, or nobody knows whether it did."""
+    """Blocks were chosen, and the API server refused to write them, or the outcome is unknown."""
 
 
 class Finding(NamedTuple):

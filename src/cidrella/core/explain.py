@@ -56,8 +56,8 @@ def explain(node: Node, pools: Iterable[Pool]) -> list[Verdict]:
 _FOREVER = "and let it register again: what stands in podCIDRs cannot be changed"
 _REMEDIES = {
     Reason.NOT_AVAILABLE: "another pool that applies to it, or a node of these pools that goes and leaves its blocks",
-    Reason.UNINITIALIZED: "the cloud provider's controller, which sets labels and removes the taint; else the node is "
-    "served by the labels that it has when --wait-for-cloud-provider-timeout is over (60s by default)",
+    Reason.UNINITIALIZED: "the cloud provider's controller, which sets labels and removes the taint; otherwise the "
+    "node is served with its current labels after --wait-for-cloud-provider-timeout (60s by default)",
     Reason.UNTRACKED: "a pool around them, if they are to be counted; the node itself lacks nothing",
     Reason.CONFLICT: f"to delete the node that should have other blocks, {_FOREVER}",
     Reason.INVALID: f"to delete the node, {_FOREVER}",

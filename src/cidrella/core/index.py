@@ -94,12 +94,7 @@ class PoolIndex:
 
     def offers(self, name: str, labels: Mapping[str, str]) -> tuple[Offer, ...]:
         """What a node may be given, in order; none where no pool applies. O(labels) for a kind seen before."""
-        mentioned_name = name if name in self._names else None
-        kind: object
-        if len(self._keys) <= _FEW_KEYS:
-            kind = (mentioned_name, *map(labels.get, self._keys))
-        else:
-            kind = (mentioned_name, frozenset((key, labels[key]) for key in self._keys.keys() & labels.keys()))
+        kind = self.kind(name, labels)
         found = self._memo.get(kind)
         if found is None:
             found = self._find(name, labels)
@@ -107,6 +102,13 @@ class PoolIndex:
                 self._memo = {}
             self._memo[kind] = found
         return found
+
+    def kind(self, name: str, labels: Mapping[str, str]) -> object:
+        """What of a node selectors look at: nodes of one kind are alike to all pools, until pools come or go."""
+        mentioned_name = name if name in self._names else None
+        if len(self._keys) <= _FEW_KEYS:
+            return (mentioned_name, *map(labels.get, self._keys))
+        return (mentioned_name, frozenset((key, labels[key]) for key in self._keys.keys() & labels.keys()))
 
     def _choose_anchors(self, pool: Pool) -> set[_Anchor]:
         """For each term, the requirement that fewest others are filed under: a rack rather than a zone."""

@@ -53,11 +53,11 @@ class Planner:
         return Decision(node.name, Outcome.WAITING, (), (), Reason.NONE, "", tried)
 
     def awaited_pool(self, node: Node) -> Pool | None:
-        """A pool that could give to a node if labels were set that the node lacks (N10). O(labels) nearly always."""
-        epoch = self._epoch()
+        """A pool that could give to a node if labels were set that it lacks (N10). O(labels) for a kind seen before."""
+        epoch, kind = self._epoch(), self._index.kind(node.name, node.labels)
         for part in self._index.label_pools.parts:
             if part is None or self._is_completed(part, node, epoch):
-                pool = self._index.label_pools.first_unmatched(part, node.name, node.labels, epoch)
+                pool = self._index.label_pools.first_unmatched(part, kind, node.name, node.labels, epoch)
                 if pool is not None:
                     return pool
         return None

@@ -267,6 +267,8 @@ class Holder(NamedTuple):
     """The Lease, with its namespace before it."""
     duration: float
     """The seconds for which the Lease says that it holds, or the reader's own where it says nothing sensible."""
+    renew_time: str = ""
+    """When the Lease was renewed, as it says itself: only whether this changes is independent of clocks."""
 
 
 async def read_holder(
@@ -289,4 +291,6 @@ async def read_holder(
     renewed = None if moment is None else wall() - moment
     expired = renewed is not None and duration is not None and renewed > duration
     lasts = min(duration, LEASE_DURATION_MAX) if duration and duration > 0 else settings.lease_duration
-    return Holder(lease.holder, renewed, expired, f"{settings.namespace}/{settings.name}", lasts)
+    return Holder(
+        lease.holder, renewed, expired, f"{settings.namespace}/{settings.name}", lasts, lease.terms.renew_time or ""
+    )

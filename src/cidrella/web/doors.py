@@ -213,7 +213,7 @@ async def _password(request: web.Request) -> str:
     """What was typed; "" for what is no such form."""
     try:
         found = (await request.post()).get("password")
-    except (ValueError, LookupError, web.RequestPayloadError):
+    except (ValueError, LookupError, RuntimeError, web.RequestPayloadError):
         return ""
     return found.strip() if isinstance(found, str) else ""
 
