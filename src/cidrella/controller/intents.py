@@ -18,8 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from cidrella.core.prefix import Prefix
@@ -58,22 +57,17 @@ class Intent:
     uid: str
     pool: str
     blocks: tuple[Prefix, ...]
+    text: str = field(init=False, compare=False, repr=False)
+    """The entry in the Lease, a JSON list in ASCII: kept, as each write of the Lease asks for it."""
 
-    @property
-    def text(self) -> str:
-        """The entry in the Lease: a JSON list, in ASCII."""
-        return _text(self.uid, self.pool, self.blocks)
+    def __post_init__(self) -> None:
+        text = json.dumps([self.uid, self.pool, *map(str, self.blocks)], separators=(",", ":"))
+        object.__setattr__(self, "text", text)
 
     @property
     def size(self) -> int:
         """Bytes that the entry takes, with the comma after it."""
         return len(self.text) + 1
-
-
-@lru_cache(maxsize=8192)
-def _text(uid: str, pool: str, blocks: tuple[Prefix, ...]) -> str:
-    """An entry. It is asked for with each write of the Lease; the cache has room for more than the Lease has."""
-    return json.dumps([uid, pool, *map(str, blocks)], separators=(",", ":"))
 
 
 def encode(intents: Iterable[Intent]) -> str:
