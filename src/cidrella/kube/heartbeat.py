@@ -100,11 +100,20 @@ class Heartbeat:
     async def _release(self) -> None:
         if not self._sent:
             return
+        # Not asyncio.timeout: before Python 3.11.3 it raises no TimeoutError in a task that is being cancelled.
+        releasing = asyncio.create_task(_retry(self._give_up))
+        done, _ = await asyncio.wait([releasing], timeout=RELEASE_SECONDS)
+        if not done:
+            releasing.cancel()
+            self._not_released(f"no answer within {RELEASE_SECONDS:g} s")
+            return
         try:
-            async with asyncio.timeout(RELEASE_SECONDS):
-                await _retry(self._give_up)
-        except (KubeError, TimeoutError) as error:
-            _log.warning("cannot release the heartbeat Lease; it expires by itself", path=self._path, error=str(error))
+            releasing.result()
+        except KubeError as error:
+            self._not_released(str(error))
+
+    def _not_released(self, why: str) -> None:
+        _log.warning("cannot release the heartbeat Lease; it expires by itself", path=self._path, error=why)
 
     async def _claim(self) -> None:
         lease = self._lease or await self._read()
