@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import resource
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -85,3 +87,27 @@ def test_what_is_done_beside() -> None:
                 await asyncio.sleep(0)
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("returned", [True, False])
+def test_large_buffers_are_returned(returned: bool) -> None:
+    """After a reply of 12 MB glibc takes a buffer of 1 MB from the heap, where it may stay: not once it is told so."""
+    done = subprocess.run(
+        [sys.executable, "-c", _BUFFERS, str(int(returned))], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert done.stdout.split() == [str(not returned)]
+
+
+_BUFFERS = """
+import ctypes, sys
+from cidrella.app.process import return_large_buffers
+if int(sys.argv[1]):
+    return_large_buffers()
+large = bytearray(12 << 20)
+del large
+buffer = bytearray(1 << 20)
+at = ctypes.addressof(ctypes.c_char.from_buffer(buffer))
+with open("/proc/self/maps") as maps:
+    spans = [line.split()[0].split("-") for line in maps if "[heap]" in line]
+print(any(int(first, 16) <= at < int(last, 16) for first, last in spans))
+"""

@@ -6,8 +6,9 @@ What is heavy is imported here, when it is wanted: the other commands start with
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import structlog
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     L = TypeVar("L", bound=Listener)
 
 WRONG_INPUT: Final = 2
+_M_MMAP_THRESHOLD: Final = -3
+"""The parameter of glibc's mallopt(3)."""
 _CLOSED: Final = "the handler is closed"
 """What uvloop says of a connection that it has closed itself."""
 
@@ -58,6 +61,7 @@ def run_loop(main: Callable[[Lifetime], Coroutine[object, object, int]], what: s
     """Run `main` on an event loop of its own, and return the exit code: 0 or 1, as it says itself."""
     # A request makes hundreds of short-lived objects, and few cycles among them: Python looks for those far too often.
     gc.set_threshold(5_000, 20, 50)
+    return_large_buffers()
     allow_most()
     with Lifetime(what=what) as lifetime, asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.get_loop().set_exception_handler(_tell)
@@ -65,6 +69,16 @@ def run_loop(main: Callable[[Lifetime], Coroutine[object, object, int]], what: s
             return runner.run(main(lifetime))
         except ToldError:
             return FAILED
+
+
+def return_large_buffers() -> None:
+    """Have the C library return each freed buffer of 128 KB or more to the operating system.
+
+    By default glibc raises that limit to the size of the largest buffer that was freed, 32 MB at most: after one large
+    reply it keeps memory for buffers of connections that are long closed. Other C libraries have no such call.
+    """
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, 128 << 10)
 
 
 def _tell(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
