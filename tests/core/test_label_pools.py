@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from cidrella.core import label_pools
 from cidrella.core.decision import Outcome, Reason
 from cidrella.core.selector import Selector
 from tests.core.build import cluster, give, node, nodes, part, spec, story, texts
@@ -226,3 +227,12 @@ def test_a_kept_answer_ends_with_its_room() -> None:
     assert awaited(books, tainted(name="three")) == ""
     books.forget("a")
     assert awaited(books, tainted(name="four")) == "zone-a"
+
+
+def test_kept_answers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """N10: of thousands of kinds of nodes that came and went, not every answer is kept."""
+    monkeypatch.setattr(label_pools, "_KNOWN_LIMIT", 3)
+    books = cluster(FALLBACK, ZONE_A)
+    for number in range(10):
+        assert awaited(books, tainted(f"zone=z{number}")) == "zone-a"
+    assert len(books._index.label_pools._known) <= 3
