@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
-from contextlib import contextmanager
+import socket
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from threading import Thread
 from typing import TYPE_CHECKING, Any
@@ -17,8 +18,7 @@ from cidrella.app import up
 from cidrella.app.intake import take_inventory
 from cidrella.app.inventory import InputError
 from cidrella.app.up import Ready, UpError, run_up
-from cidrella.app.up_control import free_or_any
-from cidrella.app.up_settings import DEFAULT_ADDRESS, UpSettings
+from cidrella.app.up_settings import DEFAULT_ADDRESS, PAGE_ADDRESS, UpSettings
 from cidrella.app.values import Address
 from cidrella.core.prefix import Prefix
 from cidrella.serviceip.desk import Desk
@@ -82,24 +82,20 @@ def test_in_memory(capfd: pytest.CaptureFixture[str]) -> None:
     assert logged(capfd) == []
 
 
-class Neighbour(Teller):
-    """Looks where the next one would be, while this one runs."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.next: list[Address] = []
-
-    def ready(self, ready: Ready) -> None:
-        self.next.append(free_or_any(DEFAULT_ADDRESS))
-        super().ready(ready)
-
-
-def test_the_port_that_people_know() -> None:
-    """It is the default one unless that is taken; then it is another one, and no error."""
-    teller = Neighbour()
-    assert run_up(UpSettings(), teller) == 0
-    if teller.told[0].url.endswith(f":{DEFAULT_ADDRESS.port}"):  # else somebody else has it, and that is shown
-        assert teller.next == [Address("127.0.0.1", 0)]
+def test_default_ports_that_are_taken() -> None:
+    """Where another process has the default ports, the API and the page are at other ports, and that is no error."""
+    teller = Teller()
+    with ExitStack() as stack:
+        for address in (DEFAULT_ADDRESS, PAGE_ADDRESS):
+            taken = stack.enter_context(socket.socket())
+            with suppress(OSError):  # another process has it, which will do
+                taken.bind(address)
+                taken.listen()
+        assert run_up(UpSettings(), teller) == 0
+    (ready,) = teller.told
+    assert ready.url.startswith("https://127.0.0.1:")
+    assert not ready.url.endswith(f":{DEFAULT_ADDRESS.port}")
+    assert not ready.page.endswith(f":{PAGE_ADDRESS.port}/")
 
 
 class Visitor(Teller):

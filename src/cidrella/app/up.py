@@ -21,7 +21,7 @@ from cidrella.app.inventory import InputError
 from cidrella.app.lifetime import ToldError
 from cidrella.app.logs import set_up_logs
 from cidrella.app.process import run_loop
-from cidrella.app.up_control import controlled, free_or_any
+from cidrella.app.up_control import controlled
 from cidrella.app.up_place import KUBECONFIG, PlaceError, occupied
 from cidrella.app.up_settings import DEFAULT_ADDRESS
 from cidrella.app.up_trust import CONTROLLER, SERVER, reachable, settle_trust
@@ -146,7 +146,7 @@ class _Up:
         from cidrella.apiserver.serving.server import ApiServer  # noqa: PLC0415
         from cidrella.kube.listening import CannotListenError  # noqa: PLC0415
 
-        address = self._settings.bind_address or free_or_any(DEFAULT_ADDRESS)
+        address = self._settings.bind_address or DEFAULT_ADDRESS
         server = ApiServer(
             store,
             *address,
@@ -155,6 +155,7 @@ class _Up:
             audit=stack.enter_context(_audit_log(self._settings.audit_log)),
             ready=lambda: self._ready,
         )
+        server.or_any_port = self._settings.bind_address is None
         try:
             return await stack.enter_async_context(server)
         except CannotListenError as error:

@@ -5,7 +5,6 @@ What is heavy is imported here, when it is wanted: the other commands start with
 
 from __future__ import annotations
 
-import socket
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import AsyncIterator
 
-    from cidrella.app.values import Address
     from cidrella.kube.client import Client
 
 _HEARTBEAT: Final = ElectionSettings(lease_duration=60, renew_deadline=40, retry_period=20).heartbeat
@@ -39,19 +37,9 @@ async def controlled(client: Client, group: asyncio.TaskGroup) -> AsyncIterator[
     told = ControllerSettings(Settings().ipam, make_identity(), None, heartbeat=_HEARTBEAT)
     controller = Controller(client, told, metrics)
     page = Page(controller, client, "this machine")
-    address = free_or_any(PAGE_ADDRESS)
-    async with page.server(address, metrics.registry, OpenDoor(), WebSeries(metrics.registry)) as server:
+    server = page.server(PAGE_ADDRESS, metrics.registry, OpenDoor(), WebSeries(metrics.registry))
+    server.or_any_port = True
+    async with server:
         group.create_task(controller.run())
         async with page.kept_up():
             yield f"{server.url}/"
-
-
-def free_or_any(address: Address) -> Address:
-    """The one that people know, else one with any port that is free."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(address)
-        except OSError:
-            return address._replace(port=0)
-    return address

@@ -150,7 +150,7 @@ class Intents:
         self.written = 0
         """Bytes of the text when it was last asked for."""
         self.full = False
-        """Whether the text had no room for another entry when somebody last wanted to add one."""
+        """Whether the text had no room for another entry when it was last measured."""
         self._on = False
         self._recorded_at = float("-inf")
         self._ended = asyncio.Event()

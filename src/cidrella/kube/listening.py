@@ -64,6 +64,8 @@ class Listener:
         self._context = context
         # Half of the files, for the API server has to be reached as well.
         self._connections = Connections(min(CONNECTIONS_MAX, open_files_max() // 2), HEAD, on_stalled)
+        self.or_any_port = False
+        """Whether to listen at any port where the address is taken."""
         self._listening: asyncio.Server | None = None
         self._runner = web.AppRunner(
             app,
@@ -77,23 +79,30 @@ class Listener:
 
     async def __aenter__(self) -> Self:
         await self._runner.setup()
-        serve = self._runner.server
-        assert serve
-        handshake = HEAD if self._context else None
         try:
-            self._listening = await asyncio.get_running_loop().create_server(
-                lambda: self._connections.accept(serve),
-                self._host,
-                self._port,
-                ssl=self._context,
-                ssl_handshake_timeout=handshake,
-            )
+            try:
+                self._listening = await self._listen(self._port)
+            except OSError:
+                if not self.or_any_port:
+                    raise
+                self._listening = await self._listen(0)
         except OSError as error:
             await self._runner.cleanup()
             raise CannotListenError(error.strerror or str(error)) from error
         _drop_who_stalls(self._listening)
         logging.getLogger("aiohttp.server").addFilter(_is_ours)
         return self
+
+    async def _listen(self, port: int) -> asyncio.Server:
+        serve = self._runner.server
+        assert serve
+        return await asyncio.get_running_loop().create_server(
+            lambda: self._connections.accept(serve),
+            self._host,
+            port,
+            ssl=self._context,
+            ssl_handshake_timeout=HEAD if self._context else None,
+        )
 
     async def __aexit__(self, *_: object) -> None:
         assert self._listening

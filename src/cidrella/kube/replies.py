@@ -47,7 +47,7 @@ class ReplyParser:
         self.head: Reply | None = None
         """The reply without its body, as soon as that is known."""
         self.body = bytearray()
-        """What of the body is there, and not yet taken. The object stays the same: whoever takes clears it.
+        """The part of the body that was received and not read yet. The object stays the same: the reader clears it.
 
         One block of memory: a large one goes back to the system when it is freed, thousands of small ones may not.
         """
